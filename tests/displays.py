@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 VOID = {"meta", "br", "hr", "circle", "line", "path", "rect", "polyline"}
 
@@ -32,3 +34,28 @@ class Page(HTMLParser):
 
     def of(self, tag):
         return [text for around, text in self.texts if around == tag]
+
+
+class Shell:
+    """A shell of IPython with a kernel, which keeps what it is to display."""
+
+    kernel = object()
+
+    def __init__(self) -> None:
+        self.execution_count, self.outputs, self.updates = 1, [], []
+        self.display_pub = SimpleNamespace(publish=self._publish)
+
+    def _publish(self, data, *, transient, update):
+        (self.updates if update else self.outputs).append((transient["display_id"], data))
+
+    @property
+    def last(self) -> tuple[str, dict]:
+        return (self.updates or self.outputs)[-1]
+
+    @property
+    def lines(self) -> list[str]:
+        return re.sub(r"\d+\.\d s", "0 s", self.last[1]["text/plain"]).splitlines()
+
+    @property
+    def page(self) -> Page:
+        return Page(self.last[1]["text/html"])

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from kills import ROOT, in_turns, report
 
 from penstock import PipelineModel
 from penstock.errors import PenstockError
@@ -41,7 +42,6 @@ from penstock.io.sinks import (
     verify_files,
 )
 
-ROOT = Path(__file__).parents[1]
 PATIENCE = 300.0
 _RUN = re.compile(r"\d{8}T\d{12}-[0-9a-f]{8}")
 
@@ -223,11 +223,10 @@ def _kind(process: psutil.Process) -> str:
     return "gone"
 
 
-def failures(counts: collections.Counter[str]) -> dict[str, int]:
-    """Return those of the counts that must be zero and are not."""
-    never = ("mixed", "lost", "hung", "left behind", "left in the temporary directory", "other exit codes")
-    never += ("not of a winner", "undisturbed runs that failed")
-    return {name: counts[name] for name in never if counts[name]}
+NEVER = (
+    "mixed", "lost", "hung", "left behind", "left in the temporary directory", "other exit codes", "not of a winner",
+    "undisturbed runs that failed",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -254,12 +253,8 @@ def main() -> int:
             if number % 10 == 9 or number == arguments.kills - 1:
                 workplace.run_alone()
                 print(number + 1, dict(+workplace.counts), flush=True)
-        for number in range(arguments.races):
-            workplace.race()
-            if number % 10 == 9 or number == arguments.races - 1:
-                print(number + 1, dict(+workplace.counts), flush=True)
-        print(json.dumps({"counts": dict(+workplace.counts), "failures": failures(workplace.counts)}))
-        return 1 if failures(workplace.counts) else 0
+        in_turns(arguments.races, workplace.race, workplace.counts)
+        return report(workplace.counts, NEVER)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 
 import psutil
+from kills import ROOT
 
-ROOT = Path(__file__).parents[1]
 PATIENCE = 600.0
 
 

@@ -13,23 +13,24 @@ from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
 import gc
 import json
 import logging
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import pyarrow as pa
 import s3fs  # noqa: F401
+from kills import ROOT, in_turns, kill_later, report
 
 import penstock as ps
 from penstock.engines.local import results
@@ -93,27 +94,21 @@ class Writer:
     """A process that has imported everything, and connects to nothing itself."""
 
     def __init__(self) -> None:
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        environment, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
         command = [sys.executable, "-W", "ignore", __file__, "--write"]
-        self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
 
     def start(self, run_id: str, failpoint: str | None = None) -> int:
         """Start a write, and return its process."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{run_id} {failpoint or ''}\n")
-        self._process.stdin.flush()
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{run_id} {failpoint or ''}\n")
+        self.process.stdin.flush()
         return self.result()
 
     def result(self) -> int:
         """Return the next number that it tells: the exit status of what was started."""
-        assert self._process.stdout is not None
-        return int(self._process.stdout.readline())
-
-    def end(self) -> None:
-        """End it."""
-        self._process.communicate()
+        assert self.process.stdout is not None
+        return int(self.process.stdout.readline())
 
 
 class Shop:
@@ -131,30 +126,34 @@ class Shop:
 
     def run_alone(self) -> None:
         """Write undisturbed; then nothing else may be there."""
+        self._alone(self.start)
+        self.check({f"run-{self._runs}"})
+        self._count_left(self.left())
+
+    def _alone(self, start: Callable[[], int]) -> None:
         began = time.monotonic()
-        self.start()
+        start()
         self.counts["undisturbed writes that failed"] += self.writers[0].result() != 0
         self.seconds = time.monotonic() - began
-        self.check({f"run-{self._runs}"})
-        self.count_left()
 
-    def count_left(self) -> None:
+    def _count_left(self, left: Collection[str]) -> None:
         """Count where something lies there that is of no output."""
-        left = self.left()
         self.counts["left behind"] += bool(left)
         if left:
             print("left:", *left, file=sys.stderr)
 
+    def _kill(self, start: Callable[..., int], steps: int, what: str) -> None:
+        """Start something, and have it killed at any step or at any time."""
+        at_step = self.random.random() < 0.5
+        child = start(failpoint=str(self.random.randrange(1, steps)) if at_step else None)
+        if not at_step:
+            kill_later(child, self.random.uniform(0, self.seconds * 1.1))
+        self.counts[f"exit code {self.writers[0].result()}{what}"] += 1
+
     def kill_one(self) -> None:
         """Kill a write, enter one of its targets, and see what is there."""
         before = self.state()
-        at_step = self.random.random() < 0.5
-        child = self.start(failpoint=str(self.random.randrange(1, 35)) if at_step else None)
-        if not at_step:
-            time.sleep(self.random.uniform(0, self.seconds * 1.1))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        self.counts[f"exit code {self.writers[0].result()}"] += 1
+        self._kill(self.start, 35, "")
         self.counts["mixed until the next run"] += len(set(self.state().values())) > 1
         self.enter()
         self.check({*before.values(), f"run-{self._runs}"})
@@ -163,26 +162,14 @@ class Shop:
 
     def kill_query(self) -> None:
         """Kill a query, and let the next one run: nothing of either may be there then."""
-        at_step = self.random.random() < 0.5
-        child = self.writers[0].start("query", str(self.random.randrange(1, 12)) if at_step else None)
-        if not at_step:
-            time.sleep(self.random.uniform(0, self.seconds * 1.1))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        self.counts[f"exit code {self.writers[0].result()} of a query"] += 1
+        self._kill(partial(self.writers[0].start, "query"), 12, " of a query")
         self.counts["queries that left rows until the next"] += bool(_files(STAGING))
         self.query_alone()
 
     def query_alone(self) -> None:
         """Run a query undisturbed; then nothing may be there."""
-        began = time.monotonic()
-        self.writers[0].start("query")
-        self.counts["undisturbed writes that failed"] += self.writers[0].result() != 0
-        self.seconds = time.monotonic() - began
-        left = _files(STAGING)
-        self.counts["left behind"] += bool(left)
-        if left:
-            print("left:", *left, file=sys.stderr)
+        self._alone(partial(self.writers[0].start, "query"))
+        self._count_left(_files(STAGING))
 
     def race(self) -> None:
         """Let two writes race, and see that one has won whole."""
@@ -193,7 +180,7 @@ class Shop:
         self.counts[f"exit codes {sorted(codes)}"] += 1
         self.counts["other exit codes"] += sorted(codes) not in ([0, 0], [0, 5])
         self.check({name for name, code in zip(names, codes, strict=True) if code == 0})
-        self.count_left()
+        self._count_left(self.left())
 
     def enter(self) -> None:
         """Do what a run on one of the targets does first."""
@@ -267,17 +254,12 @@ def main() -> int:
     shop.run_alone()
     turns = ((arguments.kills, shop.kill_one), (arguments.races, shop.race), (arguments.queries, shop.kill_query))
     for count, action in turns:
-        for number in range(count):
-            action()
-            if number % 10 == 9:
-                print(number + 1, dict(+shop.counts), flush=True)
+        in_turns(count, action, shop.counts)
     for writer in shop.writers:
-        writer.end()
+        writer.process.communicate()
     server.stop()
     never = ("mixed", "lost", "left behind", "of another run", "other exit codes", "undisturbed writes that failed")
-    failures = {name: shop.counts[name] for name in never if shop.counts[name]}
-    print(json.dumps({"counts": dict(+shop.counts), "failures": failures}))
-    return 1 if failures else 0
+    return report(shop.counts, never)
 
 
 if __name__ == "__main__":

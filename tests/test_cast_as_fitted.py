@@ -20,7 +20,7 @@ import pytest
 import penstock as ps
 from penstock import stages as st
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, DataValueError, SchemaDriftError, SchemaError
+from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages.base import ColumnStage
 
 DAY = datetime.datetime(2024, 2, 29, 17, 30)
@@ -37,21 +37,7 @@ FOUND = {
     "fractions": [3.5, -0.1, 5e-324, math.inf, -math.inf, 1e39, 3.4e38],
     "float32": pa.array([3.0, 3.5, 2.0**31, math.inf], pa.float32()),
     "int64": [
-        1,
-        127,
-        128,
-        -1,
-        -129,
-        255,
-        256,
-        2**24 + 1,
-        2**31 - 1,
-        2**31,
-        2**53,
-        2**53 + 1,
-        2**60,
-        2**63 - 1,
-        -(2**63),
+        1, 127, 128, -1, -129, 255, 256, 2**24 + 1, 2**31 - 1, 2**31, 2**53, 2**53 + 1, 2**60, 2**63 - 1, -(2**63),
     ],
     "uint64": pa.array([1, 2**63, 2**64 - 1, 2**63 + 2**11], pa.uint64()),
     "int8": pa.array([1, -1], pa.int8()),
@@ -73,7 +59,7 @@ FOUND = {
     "list of bool": [[True]],
     "struct": [{"a": 1}],
     "null": [None],
-}
+}  # fmt: skip
 
 
 class AsItIs(ColumnStage):
@@ -109,46 +95,53 @@ def outcome(call: Any) -> Any:
     return type(made), math.copysign(1.0, made) if made == 0 else None, made
 
 
-@pytest.mark.parametrize("found", FOUND)
-@pytest.mark.parametrize("kind", FITTED)
-def test_a_row_and_a_batch_agree_to_the_bit_or_are_refused_alike(local: Engine, kind: str, found: str):
-    model = fitted_on(kind)
-    values = FOUND[found] if isinstance(FOUND[found], pa.Array) else pa.array(FOUND[found])
-    for place in range(len(values)):
-        table = pa.table({"x": values.slice(place, 1)})
-        batch = outcome(lambda table=table: model.transform(local.from_arrow(table)).to_arrow()["y"][0].as_py())
-        [row] = table.to_pylist()
-        assert outcome(lambda row=row: model.predict(row)["y"]) == batch
+def test_a_row_and_a_batch_agree_to_the_bit_or_are_refused_alike(local: Engine, subtests: pytest.Subtests):
+    tables = {
+        found: pa.table({"x": values if isinstance(values, pa.Array) else pa.array(values)})
+        for found, values in FOUND.items()
+    }
+    for kind in FITTED:
+        with subtests.test(kind):
+            for table in tables.values():
+                compare_each_row(local, fitted_on(kind), table)
+
+
+def compare_each_row(local: Engine, model: ps.PipelineModel, table: pa.Table) -> None:
+    for place in range(len(table)):
+        one = table.slice(place, 1)
+        [row] = one.to_pylist()
+        told = (table.schema.field("x").type, row)
+        batch = outcome(lambda one=one: model.transform(local.from_arrow(one)).to_arrow()["y"][0].as_py())
+        assert outcome(lambda row=row: model.predict(row)["y"]) == batch, told
         if batch == "type refused":
-            break
-        assert outcome(lambda row=row: model.predict([row] * 9)[8]["y"]) == batch
-        assert outcome(lambda table=table: model.predict(table)[0]["y"]) == batch
+            return
+        assert outcome(lambda row=row: model.predict([row] * 9)[8]["y"]) == batch, told
+        assert outcome(lambda one=one: model.predict(one)[0]["y"]) == batch, told
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "made"),
-    [
+def test_a_number_is_taken_for_one_that_is_equal(local: Engine, subtests: pytest.Subtests) -> None:
+    for kind, value, made in [
         ("int32", 3.0, 3), ("int32", math.nan, None), ("int64", 2.0**53, 2**53), ("float64", 2**53, 2.0**53),
         ("float32", 0.1, float(np.float32(0.1))), ("float32", 2**24 + 1, 2.0**24), ("uint8", 255, 255),
-    ],
-)  # fmt: skip
-def test_a_number_is_taken_for_one_that_is_equal(local: Engine, kind: str, value: Any, made: Any):
-    model = fitted_on(kind)
-    assert model.predict({"x": value}) == {"y": made}
-    assert model.transform(local.from_arrow(pa.table({"x": [value]}))).to_arrow()["y"].to_pylist() == [made]
+    ]:  # fmt: skip
+        with subtests.test(kind=kind):
+            model = fitted_on(kind)
+            assert model.predict({"x": value}) == {"y": made}
+            assert model.transform(local.from_arrow(pa.table({"x": [value]}))).to_arrow()["y"].to_pylist() == [made]
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [("int32", 3.5), ("int32", 2**31), ("int16", 3.5), ("uint8", -1), ("float64", 2**53 + 1), ("float32", 1e39),
-     ("int64", math.inf), ("timestamp[ms]", DAY.replace(microsecond=1))],
-)  # fmt: skip
-def test_a_value_that_the_type_does_not_hold_is_refused(local: Engine, kind: str, value: Any):
-    model = fitted_on(kind)
-    scored = model.transform(local.from_arrow(pa.table({"x": [value]})))
-    for call in (lambda: model.predict({"x": value}), scored.to_arrow):
-        with pytest.raises(DataValueError, match="column 'x'"):
-            call()
+def test_a_value_that_the_type_does_not_hold_is_refused(local: Engine, subtests: pytest.Subtests) -> None:
+    for kind, value in [
+        ("int32", 3.5), ("int32", 2**31), ("int16", 3.5), ("uint8", -1), ("float64", 2**53 + 1), ("float32", 1e39),
+        ("int64", math.inf), ("timestamp[ms]", DAY.replace(microsecond=1)),
+    ]:  # fmt: skip
+        with subtests.test(kind=kind):
+            model = fitted_on(kind)
+            scored = model.transform(local.from_arrow(pa.table({"x": [value]})))
+            with pytest.raises(DataValueError, match="column 'x'"):
+                model.predict({"x": value})
+            with pytest.raises(DataValueError, match="column 'x'"):
+                scored.to_arrow()
 
 
 def test_the_first_bad_value_is_told_with_file_and_row(local: Engine, tmp_path: Path):
@@ -193,37 +186,34 @@ def test_a_pandas_frame_with_a_missing_integer_is_scored(engine: Engine, churn: 
     assert [row["probability"] for row in churn.predict(SCORE.to_dict("records"))] == scored
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [SCORE, pl.from_pandas(SCORE), pa.Table.from_pandas(SCORE), pa.RecordBatch.from_pandas(SCORE),
-     pa.Table.from_pandas(SCORE).to_reader(), SCORE.convert_dtypes()],
-    ids=lambda frame: f"{type(frame).__module__}.{type(frame).__name__}",
-)  # fmt: skip
-def test_a_frame_given_to_predict_stands_for_its_rows(churn: ps.PipelineModel, frame: Any):
-    rows = [{"n": 1, "s": "b"}, {"n": None, "s": None}, {"n": 7, "s": "zzz"}]
-    assert churn.predict(frame) == churn.predict(rows)
+def test_a_frame_given_to_predict_stands_for_its_rows(churn: ps.PipelineModel, subtests: pytest.Subtests) -> None:
+    for frame in [
+        SCORE, pl.from_pandas(SCORE), pa.Table.from_pandas(SCORE), pa.RecordBatch.from_pandas(SCORE),
+        pa.Table.from_pandas(SCORE).to_reader(), SCORE.convert_dtypes(),
+    ]:  # fmt: skip
+        with subtests.test(str(type(frame))):
+            rows = [{"n": 1, "s": "b"}, {"n": None, "s": None}, {"n": 7, "s": "zzz"}]
+            assert churn.predict(frame) == churn.predict(rows)
 
 
-def test_a_column_that_a_frame_lacks_is_named(churn: ps.PipelineModel):
-    with pytest.raises(SchemaDriftError, match=r"lacks 1 column\(s\).*: s\."):
-        churn.predict(SCORE[["n"]])
+def test_every_kind_of_missing_is_null_in_a_row(churn: ps.PipelineModel, subtests: pytest.Subtests) -> None:
+    for missing in [None, math.nan, np.float32("nan"), pd.NA, pd.NaT]:
+        with subtests.test(missing=missing):
+            assert churn.predict({"n": missing, "s": missing}) == churn.predict({"n": None, "s": None})
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT])
-def test_every_kind_of_missing_is_null_in_a_row(churn: ps.PipelineModel, missing: Any):
-    assert churn.predict({"n": missing, "s": missing}) == churn.predict({"n": None, "s": None})
+def test_what_is_no_row_is_refused_with_what_is(churn: ps.PipelineModel, subtests: pytest.Subtests) -> None:
+    for rows in ["n", [1, 2], [SCORE.iloc[0]], 7]:
+        with subtests.test(rows=rows):
+            with pytest.raises(ConfigError, match="expected a mapping") as raised:
+                churn.predict(rows)
+            assert "a frame of pandas" in raised.value.hint
 
 
-@pytest.mark.parametrize("rows", ["n", [1, 2], [SCORE.iloc[0]], 7])
-def test_what_is_no_row_is_refused_with_what_is(churn: ps.PipelineModel, rows: Any):
-    with pytest.raises(ConfigError, match="expected a mapping") as raised:
-        churn.predict(rows)
-    assert "a frame of pandas" in raised.value.hint
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_a_frame_where_a_dataset_is_wanted_is_refused_with_how_to_make_one(
+    churn: ps.PipelineModel, subtests: pytest.Subtests
+) -> None:
+    for call in [
         lambda model: model.transform(SCORE),
         lambda model: model.evaluate(SCORE, st.RegressionEvaluator()),
         lambda model: ps.evaluate(SCORE, [st.RegressionEvaluator()]),
@@ -231,12 +221,11 @@ def test_what_is_no_row_is_refused_with_what_is(churn: ps.PipelineModel, rows: A
         lambda model: ps.Pipeline(st.Imputer("n")).plan(SCORE),
         lambda model: ps.Pipeline(st.Imputer("n")).explain(SCORE),
         lambda model: ps.Pipeline(st.Imputer("n")).fit(ps.LocalEngine().from_pandas(TRAIN), validation=SCORE),
-    ],
-)
-def test_a_frame_where_a_dataset_is_wanted_is_refused_with_how_to_make_one(churn: ps.PipelineModel, call: Any):
-    with pytest.raises(ConfigError, match=r"takes a Dataset, found pandas\.DataFrame") as raised:
-        call(churn)
-    assert "engine.from_arrow(frame)" in raised.value.hint
+    ]:
+        with subtests.test(call=call):
+            with pytest.raises(ConfigError, match=r"takes a Dataset, found pandas\.DataFrame") as raised:
+                call(churn)
+            assert "engine.from_arrow(frame)" in raised.value.hint
 
 
 def test_a_validation_set_is_taken_in_the_types_of_the_training_set(local: Engine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -79,13 +80,18 @@ MEMORY: dict[str, Read] = {
 HIDDEN = [names.hidden_name("order", 0), names.hidden_name("key", 12), names.hidden_name("mine")]
 
 
-@pytest.mark.parametrize("name", HIDDEN)
-@pytest.mark.parametrize("read", [parquet, MEMORY["polars"], declared], ids=["parquet", "polars", "declared"])
-def test_a_name_of_the_kind_that_operations_hide_columns_under_is_refused(
-    local: Engine, tmp_path: Path, read: Read, name: str
-):
-    with pytest.raises(SchemaError, match=f"column '{name}', and Penstock keeps names that begin with '__penstock_'"):
-        read(local, tmp_path, name)
+def own_folder(folder: Path, *names: object) -> Path:
+    made = folder / "-".join(map(str, names))
+    made.mkdir()
+    return made
+
+
+def test_a_name_of_the_kind_that_operations_hide_columns_under_is_refused(local: Engine, tmp_path: Path):
+    for number, name in enumerate(HIDDEN):
+        problem = f"column '{name}', and Penstock keeps names that begin with '__penstock_'"
+        for read in (parquet, MEMORY["polars"], declared):
+            with pytest.raises(SchemaError, match=problem):
+                read(local, own_folder(tmp_path, number, read.__name__), name)
 
 
 def test_the_columns_that_operations_hid_before_are_the_users_own(local: Engine):
@@ -100,107 +106,80 @@ def test_the_columns_that_operations_hid_before_are_the_users_own(local: Engine)
     assert sums.to_arrow().num_rows == 3
 
 
-@pytest.mark.parametrize("name", ["__row__", HIDDEN[0]])
-def test_a_value_that_a_pivot_would_make_such_a_column_of_is_refused(local: Engine, name: str):
-    data = local.from_arrow(pa.table({"id": [1, 1], "kind": ["a", name], "x": [1, 2]}))
-    with pytest.raises(SchemaError, match=f"column '{name}'"):
-        data.pivot("kind", index="id", values="x", aggregate_function="sum").to_arrow()
+def test_a_value_that_a_pivot_would_make_such_a_column_of_is_refused(local: Engine):
+    for name in ("__row__", HIDDEN[0]):
+        data = local.from_arrow(pa.table({"id": [1, 1], "kind": ["a", name], "x": [1, 2]}))
+        with pytest.raises(SchemaError, match=f"column '{name}'"):
+            data.pivot("kind", index="id", values="x", aggregate_function="sum").to_arrow()
 
 
-@pytest.mark.parametrize("name", names.RESERVED)
-@pytest.mark.parametrize("read", FILES)
-def test_a_reserved_name_in_a_file_is_refused_with_the_file(local: Engine, tmp_path: Path, read: Read, name: str):
-    with pytest.raises(SchemaError, match=f"column '{name}'.*keeps for") as raised:
-        read(local, tmp_path, name)
-    assert raised.value.column == name
-    assert Path(raised.value.path).is_file()
-    assert "Rename" in raised.value.hint
+REFUSED = {
+    **{name: (f"column '{name}'.*keeps for", "Rename") for name in names.RESERVED},
+    "": ("a column without a name", "index=False"),
+}
+"""What is told of each name that no column can have, and what of it as a hint."""
 
 
-@pytest.mark.parametrize("name", names.RESERVED)
-@pytest.mark.parametrize("read", [*MEMORY.values(), declared], ids=[*MEMORY, "declared"])
-def test_a_reserved_name_in_memory_is_refused(local: Engine, tmp_path: Path, read: Read, name: str):
-    with pytest.raises(SchemaError, match=f"column '{name}'.*keeps for"):
-        read(local, tmp_path, name)
-
-
-@pytest.mark.parametrize("read", [parquet, text, json_lines])
-def test_a_reserved_name_that_a_declared_schema_leaves_out_does_no_harm(local: Engine, tmp_path: Path, read: Any):
-    with pytest.warns(UserWarning, match="'__row__'|__row__ in"):
-        data = read(local, tmp_path, names.ROW, schema={"b": "int64"})
-    assert data.to_arrow().to_pydict()["b"][0] == 1
-
-
-# Columns without a name
-
-
-@pytest.mark.parametrize("read", FILES)
-def test_a_column_of_a_file_without_a_name_is_refused_with_the_file(local: Engine, tmp_path: Path, read: Read):
-    with pytest.raises(SchemaError, match="a column without a name") as raised:
-        read(local, tmp_path, "")
-    assert Path(raised.value.path).is_file()
-    assert "index=False" in raised.value.hint
-
-
-@pytest.mark.parametrize("read", [*MEMORY.values(), declared], ids=[*MEMORY, "declared"])
-def test_a_column_in_memory_without_a_name_is_refused(local: Engine, tmp_path: Path, read: Read):
-    with pytest.raises(SchemaError, match="a column without a name"):
-        read(local, tmp_path, "")
-
-
-@pytest.mark.parametrize("read", [parquet, text, json_lines])
-def test_a_column_without_a_name_that_a_declared_schema_leaves_out_does_no_harm(
-    local: Engine, tmp_path: Path, read: Any
+def test_a_column_of_a_file_with_such_a_name_or_none_is_refused_with_the_file(
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ):
-    with pytest.warns(UserWarning, match="are left out"):
-        data = read(local, tmp_path, "", schema={"b": "int64"})
-    assert data.to_arrow().to_pydict()["b"][0] == 1
+    for read, (name, (problem, hint)) in itertools.product(FILES, REFUSED.items()):
+        with subtests.test(read.__name__, name=name):
+            with pytest.raises(SchemaError, match=problem) as raised:
+                read(local, own_folder(tmp_path, read.__name__, name), name)
+            assert not name or raised.value.column == name
+            assert Path(raised.value.path).is_file()
+            assert hint in raised.value.hint
 
 
-@pytest.mark.parametrize("index", [None, ["one", "two"]])
-def test_what_pandas_writes_with_its_index_is_told_with_the_position_and_what_to_do(
-    local: Engine, tmp_path: Path, index: Any
+def test_a_column_in_memory_with_such_a_name_or_none_is_refused(
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ):
+    doors = {**MEMORY, "declared": declared}
+    for door, (name, (problem, _)) in itertools.product(doors, REFUSED.items()):
+        with subtests.test(door, name=name), pytest.raises(SchemaError, match=problem):
+            doors[door](local, own_folder(tmp_path, door, name), name)
+
+
+def test_such_a_name_that_a_declared_schema_leaves_out_does_no_harm(local: Engine, tmp_path: Path):
+    for read, name in itertools.product((parquet, text, json_lines), (names.ROW, "")):
+        with pytest.warns(UserWarning, match=f"{name} in|'{name}'" if name else "are left out"):
+            data = read(local, own_folder(tmp_path, read.__name__, name), name, schema={"b": "int64"})
+        assert data.to_arrow().to_pydict()["b"][0] == 1
+
+
+# The index of pandas
+
+
+def test_what_pandas_writes_with_its_index_is_told_with_the_position_and_what_to_do(local: Engine, tmp_path: Path):
     frame = pd.DataFrame({"b": [5, 6]})
-    if index:
-        frame.index = pd.MultiIndex.from_product([["x"], index])
-    frame.to_csv(tmp_path / "a.csv")
-    with pytest.raises(SchemaError, match=r"at position 0 of [23]\n.*pandas writes its index so"):
-        local.read_csv(tmp_path / "a.csv")
-    frame.to_csv(tmp_path / "b.csv", index=False)
-    assert local.read_csv(tmp_path / "b.csv").to_arrow().to_pydict() == {"b": [5, 6]}
+    for index in (frame.index, pd.MultiIndex.from_product([["x"], ["one", "two"]])):
+        frame.set_index(index).to_csv(tmp_path / "a.csv")
+        with pytest.raises(SchemaError, match=r"at position 0 of [23]\n.*pandas writes its index so"):
+            local.read_csv(tmp_path / "a.csv")
+        frame.set_index(index).to_csv(tmp_path / "b.csv", index=False)
+        assert local.read_csv(tmp_path / "b.csv").to_arrow().to_pydict() == {"b": [5, 6]}
 
 
-@pytest.mark.parametrize("columns", [1, 2])
-def test_the_index_that_pandas_stores_in_parquet_is_left_out_with_one_warning(
-    local: Engine, tmp_path: Path, columns: int
-):
-    frame = pd.DataFrame({"b": [5, 6, 7]}, index=pd.MultiIndex.from_product([["x"], [3, 1, 9]][-columns:]))
-    for name in ("1", "2"):
-        frame.to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.warns(UserWarning, match="index of pandas.*__index_level_0__.* is left out") as warned:
-        data = local.read_parquet(str(tmp_path / "*.parquet"))
-    assert len(warned) == 1
-    assert data.to_arrow().to_pydict() == {"b": [5, 6, 7] * 2}
-
-
-def test_one_file_with_an_index_among_others_does_no_harm(local: Engine, tmp_path: Path):
+def test_the_index_that_pandas_stores_in_parquet_is_left_out_with_one_warning(local: Engine, tmp_path: Path):
     frame = pd.DataFrame({"b": [5, 6, 7]})
-    frame.to_parquet(tmp_path / "1.parquet")
-    frame.set_index(pd.Index([3, 1, 9])).to_parquet(tmp_path / "2.parquet")
-    with pytest.warns(UserWarning, match="index of pandas"):
-        data = local.read_parquet(str(tmp_path / "*.parquet"))
-    assert data.to_arrow().to_pydict() == {"b": [5, 6, 7] * 2}
+    index = pd.MultiIndex.from_product([["x"], [3, 1, 9]])
+    for first, second in ((index, index), (index.droplevel(0),) * 2, (frame.index, index.droplevel(0))):
+        frame.set_index(first).to_parquet(tmp_path / "1.parquet")
+        frame.set_index(second).to_parquet(tmp_path / "2.parquet")
+        with pytest.warns(UserWarning, match="index of pandas.*__index_level_0__.* is left out") as warned:
+            data = local.read_parquet(str(tmp_path / "*.parquet"))
+        assert len(warned) == 1
+        assert data.to_arrow().to_pydict() == {"b": [5, 6, 7] * 2}
 
 
-def test_an_index_that_is_declared_is_a_column(local: Engine, tmp_path: Path):
-    pd.DataFrame({"b": [5, 6, 7]}, index=[3, 1, 9]).to_parquet(tmp_path / "a.parquet")
+def test_an_index_that_is_declared_is_a_column_and_that_of_a_table_left_out_as_of_a_frame(
+    local: Engine, tmp_path: Path
+):
+    frame = pd.DataFrame({"b": [5, 6, 7]}, index=[3, 1, 9])
+    frame.to_parquet(tmp_path / "a.parquet")
     data = local.read_parquet(tmp_path / "a.parquet", schema={"b": "int64", "__index_level_0__": "int64"})
     assert data.to_arrow()["__index_level_0__"].to_pylist() == [3, 1, 9]
-
-
-def test_an_index_in_a_table_is_left_out_as_that_of_a_pandas_frame(local: Engine):
-    frame = pd.DataFrame({"b": [5, 6, 7]}, index=[3, 1, 9])
     with pytest.warns(UserWarning, match="index of pandas"):
         data = local.from_arrow(pa.Table.from_pandas(frame))
     assert data.to_arrow().equals(local.from_pandas(frame).to_arrow())
@@ -222,21 +201,19 @@ MADE: dict[str, Callable[[Dataset, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-@pytest.mark.parametrize(("name", "problem"), [("", "without a name"), (names.ROW, "keeps for row numbers")])
-def test_what_is_made_cannot_have_such_a_name(
-    local: Engine, make: Callable[[Dataset, str], Any], name: str, problem: str
-):
+def test_what_is_made_cannot_have_such_a_name(local: Engine, subtests: pytest.Subtests):
     data = local.from_arrow(pa.table({"b": [1, 2, 3], "x": [0.0, 1.0, 3.0]}))
-    with pytest.raises(SchemaError, match=problem):
-        make(data, name)
+    problems = {"": "without a name", names.ROW: "keeps for row numbers"}
+    for made, (name, problem) in itertools.product(MADE, problems.items()):
+        with subtests.test(made, name=name), pytest.raises(SchemaError, match=problem):
+            MADE[made](data, name)
 
 
-@pytest.mark.parametrize("name", names.RESERVED)
-def test_a_reserved_name_in_the_rows_of_a_query_is_refused(engine: Engine, name: str):
-    data = engine.from_arrow(pa.table({"b": [2, 1]}))
-    with pytest.raises(SchemaError, match=rf"query\(.*column '{name}'.*keeps for"):
-        engine.query(lambda frame: frame.select("b", nw.col("b").alias(name)), data, order_by="b")
+def test_a_reserved_name_in_the_rows_of_a_query_is_refused(local: Engine):
+    data = local.from_arrow(pa.table({"b": [2, 1]}))
+    for name in names.RESERVED:
+        with pytest.raises(SchemaError, match=rf"query\(.*column '{name}'.*keeps for"):
+            local.query(lambda frame, name=name: frame.select("b", nw.col("b").alias(name)), data, order_by="b")
 
 
 @pytest.mark.thorough

@@ -30,18 +30,17 @@ def table(values: list[object], like: list[object]) -> pa.Table:
     return pa.table({"same": [0.5] * len(values), "x": pa.array(values, pa.array(like).type)})
 
 
-@pytest.mark.parametrize(("found", "expected", "message"), NAMED.values(), ids=NAMED)
-def test_the_first_difference_is_named(found, expected, message):
-    like = found if None not in found else expected
-    with pytest.raises(AssertionError, match=message):
-        demand_equal(table(found, like).select(["x"]), table(expected, like).select(["x"]), "t")
+def test_the_first_difference_is_named(subtests):
+    for name, (found, expected, message) in NAMED.items():
+        like = found if None not in found else expected
+        with subtests.test(name), pytest.raises(AssertionError, match=message):
+            demand_equal(table(found, like).select(["x"]), table(expected, like).select(["x"]), "t")
 
 
-@pytest.mark.parametrize(
-    "column", [pa.chunked_array([[1.0, math.nan], [None]]), pa.chunked_array([[[1.0], None], [[math.nan, None]]])]
-)
-def test_chunks_and_missing_numbers_make_no_difference(column):
-    demand_equal(pa.table({"x": column}), pa.table({"x": column.combine_chunks()}), "t")
+def test_chunks_and_missing_numbers_make_no_difference():
+    for chunks in ([[1.0, math.nan], [None]], [[[1.0], None], [[math.nan, None]]]):
+        column = pa.chunked_array(chunks)
+        demand_equal(pa.table({"x": column}), pa.table({"x": column.combine_chunks()}), "t")
 
 
 def test_what_rounding_changes_is_no_difference_where_it_may():

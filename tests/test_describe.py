@@ -7,6 +7,7 @@ import json
 import math
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -18,6 +19,7 @@ from penstock import selectors
 from penstock.errors import ConfigError, SchemaError
 
 ROWS = 3000
+MAY, DAY = dt.datetime(2024, 5, 1, 12, 30), dt.timedelta(1)
 
 
 @pytest.fixture(scope="module")
@@ -26,59 +28,50 @@ def files(tmp_path_factory):
     rng = np.random.default_rng(5)
     x = np.where(rng.uniform(size=ROWS) < 0.1, np.nan, rng.normal(3.0, 2.0, ROWS))
     zones = np.array(["a", "bb", "ccc", None], dtype=object)[rng.integers(0, 4, ROWS)]
-    days = [dt.date(2024, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 300, ROWS)]
-    table = pa.table(
-        {
-            "x": x,
-            "n": pa.array(rng.integers(0, 40, ROWS), pa.int16()),
-            "zone": pa.array(zones.tolist(), pa.string()),
-            "is.late": rng.integers(0, 2, ROWS).astype(bool),
-            "day": days,
-            "words": [["w"] * int(size) for size in rng.integers(0, 5, ROWS)],
-        }
-    )
-    folder = tmp_path_factory.mktemp("described")
+    columns = {
+        "x": x,
+        "n": pa.array(rng.integers(0, 40, ROWS), pa.int16()),
+        "zone": pa.array(zones.tolist(), pa.string()),
+        "is.late": rng.integers(0, 2, ROWS).astype(bool),
+        "day": [dt.date(2024, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 300, ROWS)],
+        "words": [["w"] * int(size) for size in rng.integers(0, 5, ROWS)],
+    }
+    table, folder = pa.table(columns), tmp_path_factory.mktemp("described")
     for part in range(3):
         pq.write_table(table.slice(part * 1000, 1000), folder / f"part-{part}.parquet")
     return folder / "*.parquet", pl.DataFrame(table).with_columns(pl.col("x").fill_nan(None))
 
 
-@pytest.fixture
-def described(engine, files):
-    return engine.read_parquet(files[0], allow_unmanifested=True).describe()
+@pytest.fixture(scope="module")
+def described(engines, files):
+    return engines.get("local").read_parquet(files[0], allow_unmanifested=True).describe()
 
 
-def one(engine, values, kind=None, **options):
-    data = engine.from_arrow(pa.table({"c": pa.array(values, kind)}))
+def one(local, values, kind=None, **options):
+    data = local.from_arrow(pa.table({"c": pa.array(values, kind)}))
     return data.describe(**options)["c"]
 
 
-def test_counts_and_missing_values_are_polars(described, files):
+def test_counts_missing_and_distinct_values_are_polars(described, files):
     frame = files[1]
     assert described.rows == ROWS
     for column in described.columns:
         nulls = frame[column.name].null_count()
         assert (column.count, column.missing) == (ROWS - nulls, nulls)
+    for name in ("x", "n", "zone", "is.late", "day"):
+        assert described[name].distinct == files[1][name].drop_nulls().n_unique()
+        assert described[name].distinct_error == 0.0
 
 
-def test_moments_and_ends_of_numbers_are_polars(described, files):
+def test_moments_ends_and_quantiles_of_numbers_are_those_of_polars_and_numpy(described, files):
     for name in ("x", "n"):
         column, values = described[name], files[1][name]
         assert (column.min, column.max) == (values.min(), values.max())
         assert column.mean == pytest.approx(values.mean(), rel=1e-13)
         assert column.std == pytest.approx(values.std(), rel=1e-13)
-
-
-def test_quantiles_of_few_values_are_exact(described, files):
     values = files[1]["x"].drop_nulls().to_numpy()
     expected = {q: np.quantile(values, q, method="inverted_cdf") for q in (0.25, 0.5, 0.75)}
     assert (described["x"].quantiles, described["x"].quantile_error) == (expected, 0.0)
-
-
-def test_distinct_values_are_polars(described, files):
-    for name in ("x", "n", "zone", "is.late", "day"):
-        assert described[name].distinct == files[1][name].drop_nulls().n_unique()
-        assert described[name].distinct_error == 0.0
 
 
 def test_frequent_values_are_polars(described, files):
@@ -89,15 +82,12 @@ def test_frequent_values_are_polars(described, files):
         assert described[name].top_error == 0
 
 
-def test_floating_numbers_and_dates_have_no_frequent_values(described):
-    assert described["x"].top == described["day"].top == ()
+def test_floating_numbers_dates_and_whole_numbers_of_many_values_have_no_frequent_ones(local, described):
+    assert described["x"].top == described["day"].top == one(local, range(30_000)).top == ()
 
 
 def test_lengths_of_strings_and_lists_are_polars(described, files):
-    for name, lengths in {
-        "zone": files[1]["zone"].str.len_chars(),
-        "words": files[1]["words"].list.len(),
-    }.items():
+    for name, lengths in (("zone", files[1]["zone"].str.len_chars()), ("words", files[1]["words"].list.len())):
         column = described[name]
         assert (column.length_min, column.length_max) == (lengths.min(), lengths.max())
         assert column.length_mean == pytest.approx(lengths.mean(), rel=1e-15)
@@ -116,79 +106,70 @@ def test_one_scan_reads_what_is_described(local, files, monkeypatch):
     assert labels == ["describe"]
 
 
-def test_steps_before_are_applied(engine):
-    import narwhals as nw
+def test_steps_before_are_applied_and_no_rows_are_described(local):
+    description = local.from_arrow(pa.table({"c": [1, 2, 3]})).filter(nw.col("c") > 1).describe()
+    assert (description.rows, description["c"].min) == (2, 2)
+    data = local.from_arrow(pa.schema({"x": pa.float64(), "s": pa.string(), "d": pa.date32()}).empty_table())
+    description = data.describe()
+    assert description.rows == 0
+    assert [(column.count, column.distinct) for column in description.columns] == [(0, 0)] * 3
 
-    data = engine.from_arrow(pa.table({"c": [1, 2, 3]})).filter(nw.col("c") > 1)
-    assert (data.describe().rows, data.describe()["c"].min) == (2, 2)
 
-
-def test_many_values_are_estimated_and_said_to_be(engine):
-    column = one(engine, [f"v{place}" for place in range(30_000)] + ["often"] * 9000)
+def test_many_values_are_estimated_and_said_to_be(local):
+    column = one(local, [f"v{place}" for place in range(30_000)] + ["often"] * 9000)
     assert column.distinct_error > 0
     assert column.distinct == pytest.approx(30_001, rel=5 * column.distinct_error)
     assert column.top[0][0] == "often"
     assert column.top[0][1] <= 9000 <= column.top[0][1] + column.top_error
 
 
-def test_whole_numbers_of_many_values_have_no_frequent_ones(local):
-    assert one(local, range(30_000)).top == ()
-
-
-def test_a_column_of_nulls_has_nothing_but_its_count(engine):
+def test_nan_is_missing_a_column_of_nulls_has_only_its_count_and_one_row_no_spread(local):
+    column = one(local, [math.nan, 7.0, None])
+    assert (column.count, column.missing, column.distinct) == (1, 2, 1)
+    assert (column.mean, column.std, column.quantiles[0.5]) == (7.0, None, 7.0)
     for kind in (pa.null(), pa.float64(), pa.string(), pa.date32(), pa.list_(pa.int64())):
-        column = one(engine, [None, None], kind)
+        column = one(local, [None, None], kind)
         assert (column.count, column.missing) == (0, 2)
         assert column.mean is column.min is column.first is column.length_mean is None
         assert (column.quantiles, column.top) == ({}, ())
 
 
-def test_nan_is_missing(engine):
-    column = one(engine, [math.nan, 1.0, None])
-    assert (column.count, column.missing, column.distinct, column.mean) == (1, 2, 1, 1.0)
-
-
-def test_of_one_row_the_spread_is_unknown(engine):
-    column = one(engine, [7])
-    assert (column.mean, column.std, column.quantiles[0.5]) == (7.0, None, 7.0)
-
-
-def test_no_rows_are_described(engine):
-    data = engine.from_arrow(pa.schema({"x": pa.float64(), "s": pa.string(), "d": pa.date32()}).empty_table())
-    description = data.describe()
-    assert description.rows == 0
-    assert [(column.count, column.distinct) for column in description.columns] == [(0, 0)] * 3
-
-
-def test_infinite_numbers_are_counted_and_leave_the_mean_undefined(engine):
-    column = one(engine, [1.0, math.inf, -math.inf, None])
+def test_infinite_numbers_and_squares_that_overflow_leave_mean_and_spread_undefined(local):
+    column = one(local, [1.0, math.inf, -math.inf, None])
     assert (column.infinite, column.mean, column.std) == (2, None, None)
     assert (column.min, column.max) == (-math.inf, math.inf)
-
-
-def test_squares_that_overflow_leave_the_spread_undefined(local):
     column = one(local, [1e300, -1e300])
     assert (column.infinite, column.mean, column.std) == (0, None, None)
 
 
-def test_the_largest_whole_numbers_are_not_rounded(engine):
-    assert one(engine, [2**64 - 1, 2**63], pa.uint64()).max == 2**64 - 1
-
-
-def test_decimals_are_numbers(engine):
-    column = one(engine, [Decimal("1.50"), Decimal("2.25"), None])
+def test_the_largest_whole_numbers_are_not_rounded_and_decimals_are_numbers(local):
+    assert one(local, [2**64 - 1, 2**63], pa.uint64()).max == 2**64 - 1
+    column = one(local, [Decimal("1.50"), Decimal("2.25"), None])
     assert (column.min, column.max, column.mean, column.distinct) == (Decimal("1.50"), Decimal("2.25"), 1.875, 2)
+
+
+def test_engines_agree_on_odd_columns(distributed_engine, local):
+    odd = {
+        "x": [math.nan, 1.0, None, math.inf],
+        "huge": pa.array([2**64 - 1, 2**63, None, 1], pa.uint64()),
+        "price": [Decimal("1.50"), Decimal("2.25"), None, None],
+        "nothing": pa.nulls(4),
+        "never": pa.nulls(4, pa.date32()),
+        "words": [["a"], [], None, ["b", "c"]],
+        "many": [f"v{place}" for place in range(4)],
+    }
+    for table in (pa.table(odd), pa.table(odd).slice(0, 0)):
+        one, other = (engine.from_arrow(table).describe().to_dict() for engine in (distributed_engine, local))
+        assert one == other
 
 
 @pytest.mark.parametrize(
     "values, kind",
     [
-        ([dt.datetime(2024, 5, 1, 12, 30), dt.datetime(2024, 5, 2)], pa.timestamp("us")),
-        ([dt.datetime(2024, 5, 1, tzinfo=dt.UTC), dt.datetime(2024, 5, 2, tzinfo=dt.UTC)], pa.timestamp("ms", "UTC")),
-        pytest.param(
-            [dt.time(1, 2), dt.time(3, 4)], pa.time64("us"), marks=pytest.mark.cpu("cuDF has no times of day")
-        ),
-        ([dt.timedelta(1), dt.timedelta(2)], pa.duration("us")),
+        ([MAY, MAY + DAY], pa.timestamp("us")),
+        ([MAY.replace(tzinfo=dt.UTC), (MAY + DAY).replace(tzinfo=dt.UTC)], pa.timestamp("ms", "UTC")),
+        ([DAY, 2 * DAY], pa.duration("us")),
+        pytest.param([MAY.time(), dt.time(23)], pa.time64("us"), marks=pytest.mark.cpu("cuDF has no times of day")),
     ],
     ids=str,
 )
@@ -204,13 +185,10 @@ def test_nanoseconds_need_no_pandas(local, hide_modules):
     assert column.first == dt.datetime(2023, 11, 14, 22, 13, 20, 123456)
 
 
-def test_a_date_that_python_has_not_is_text(local):
+def test_a_date_that_python_has_not_is_text_and_structs_and_bytes_have_counts_alone(local):
     column = one(local, [4_000_000], pa.date32())
     assert str(column.last).startswith("12921")
     json.dumps(column.to_dict())
-
-
-def test_structs_and_bytes_have_counts_alone(local):
     table = pa.table({"s": [{"a": 1}, None], "b": [b"\xff", None]})
     description = local.from_arrow(table).describe()
     assert [(column.count, column.missing, column.distinct) for column in description.columns] == [(1, 1, None)] * 2
@@ -223,73 +201,44 @@ def test_columns_are_chosen_by_name_and_by_type(local):
     assert [column.name for column in data.describe(selectors.numeric()).columns] == ["a.b", "y"]
 
 
-@pytest.mark.parametrize(
-    "options, kind, problem",
-    [
+def test_what_cannot_be_described_is_refused_before_reading_and_what_was_not_is_named(local, described):
+    data = local.from_arrow(pa.table({"c": [1]}))
+    for options, kind, problem in (
         ({"columns": ["cc"]}, SchemaError, "Did you mean 'c'"),
         ({"columns": ["c", "c"]}, ConfigError, "twice"),
         ({"quantiles": [50]}, ConfigError, "quantiles have 50, expected fractions between 0 and 1"),
         ({"quantiles": 0.5}, ConfigError, "quantiles is 0.5, expected several fractions"),
         ({"top": -1}, ConfigError, "top is -1"),
-    ],
-)
-def test_what_cannot_be_described_is_refused_before_reading(local, options, kind, problem):
-    with pytest.raises(kind, match=problem):
-        local.from_arrow(pa.table({"c": [1]})).describe(**options)
-
-
-def test_a_column_that_was_not_described_is_named(described):
+    ):
+        with pytest.raises(kind, match=problem):
+            data.describe(**options)
     with pytest.raises(SchemaError, match=r"column 'zon' was not described.*Did you mean 'zone'"):
         described["zon"]
 
 
-def test_a_frame_has_one_row_a_column(described):
+def test_a_frame_has_one_row_a_column_and_json_what_applies(described, local):
     frame = described.to_polars()
     assert frame["column"].to_list() == ["x", "n", "zone", "is.late", "day", "words"]
     assert frame["type"].to_list() == ["double", "int16", "string", "bool", "date32[day]", "list<item: string>"]
     assert frame.filter(column="n")["50%"].item() == described["n"].quantiles[0.5]
     assert frame.filter(column="zone")["top"].to_list()[0][0]["value"] in ("a", "bb", "ccc")
     assert frame.filter(column="is.late")["top"].to_list()[0][0]["value"] in ("true", "false")
-
-
-def test_json_has_what_applies(local):
     data = local.from_arrow(pa.table({"x": [1.0, math.inf], "d": [dt.date(2024, 1, 2)] * 2}))
     told = json.loads(json.dumps(data.describe(quantiles=[0.5]).to_dict(), allow_nan=False))
-    assert told == {
-        "rows": 2,
-        "columns": {
-            "x": {
-                "type": "double",
-                "count": 2,
-                "missing": 0,
-                "distinct": 2,
-                "distinct_error": 0.0,
-                "infinite": 1,
-                "min": 1.0,
-                "max": "inf",
-                "quantiles": {"0.5": 1.0},
-                "quantile_error": 0.0,
-            },
-            "d": {
-                "type": "date32[day]",
-                "count": 2,
-                "missing": 0,
-                "distinct": 1,
-                "distinct_error": 0.0,
-                "first": "2024-01-02",
-                "last": "2024-01-02",
-            },
-        },
+    both = {"count": 2, "missing": 0, "distinct_error": 0.0}
+    numbers = {"infinite": 1, "min": 1.0, "max": "inf", "quantiles": {"0.5": 1.0}, "quantile_error": 0.0}
+    days = {"first": "2024-01-02", "last": "2024-01-02"}
+    assert told["rows"] == 2
+    assert told["columns"] == {
+        "x": {"type": "double", "distinct": 2, **both, **numbers},
+        "d": {"type": "date32[day]", "distinct": 1, **both, **days},
     }
 
 
-def test_text_has_no_characters_that_a_terminal_obeys(local):
+def test_text_and_a_notebook_show_a_row_a_column_and_no_markup_or_control_characters(local):
     shown = repr(local.from_arrow(pa.table({"\x1b[31m": ["\x1b[2J"]})).describe())
     assert "\x1b" not in shown
     assert r"\x1b[31m" in shown
-
-
-def test_a_notebook_shows_a_row_a_column(local):
     page = Page(local.from_arrow(pa.table({"<b>": [1, 2, None], "s": ["x", "x", "y"]})).describe()._repr_html_())
     assert page.of("th")[-2:] == ["<b>", "s"]
     assert "rows 3" in page.of("span")

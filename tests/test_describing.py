@@ -27,16 +27,12 @@ def told(capsys, *arguments):
 
 
 @pytest.mark.thorough
-def test_a_table_has_a_row_a_column(data, capsys):
+def test_a_table_has_a_row_a_column_and_json_what_the_table_has(data, capsys):
     assert main(["describe", "data.parquet"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:5] == ["column", "type", "count", "missing", "distinct"]
     assert [line.split()[0] for line in lines[1:4]] == ["x", "zone", "n.o"]
     assert "a: 2, b: 1" in lines[2]
-
-
-@pytest.mark.thorough
-def test_json_has_what_the_table_has(data, capsys):
     found = told(capsys, "data.parquet")
     assert (found["rows"], found["engine"], found["data"]) == (4, "local", ["data.parquet"])
     assert found["columns"]["x"]["max"] == "inf"
@@ -44,33 +40,28 @@ def test_json_has_what_the_table_has(data, capsys):
 
 
 @pytest.mark.thorough
-def test_columns_quantiles_and_frequent_values_are_chosen(data, capsys):
+def test_columns_quantiles_and_frequent_values_of_several_files_are_chosen(data, capsys):
     found = told(capsys, "data.parquet", "--columns", "n.o,zone", "--quantiles", "0.5,0.9", "--top", "1")
     assert list(found["columns"]) == ["n.o", "zone"]
     assert found["columns"]["n.o"]["quantiles"] == {"0.5": 2.0, "0.9": 4.0}
     assert found["columns"]["zone"]["top"] == [["a", 2]]
-
-
-@pytest.mark.thorough
-def test_several_files_of_text_are_described(data, capsys):
     (data / "more.csv").write_bytes((data / "data.csv").read_bytes())
     assert told(capsys, "data.csv", "more.csv", "--columns", "n.o")["rows"] == 8
 
 
-@pytest.mark.parametrize(
-    "arguments, problem, code",
-    [
-        (["--columns", "zon"], "Did you mean 'zone'", 3),
-        (["--quantiles", "half"], "quantiles is 'half', expected fractions by comma", 2),
-        (["--quantiles", "50"], "quantiles have 50.0, expected fractions between 0 and 1", 2),
-        (["--top", "-1"], "top is -1", 2),
-    ],
-)
-def test_what_is_wrong_is_said(data, capsys, arguments, problem, code):
-    assert main(["describe", "data.parquet", *arguments, "--json"]) == code
-    error = json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
-    assert problem in error["message"]
-    assert error["exit_code"] == code
+def test_what_is_wrong_is_said_and_a_page_that_cannot_be_written_before_reading(data, capsys):
+    for option, value, problem, code in (
+        ("--columns", "zon", "Did you mean 'zone'", 3),
+        ("--quantiles", "half", "quantiles is 'half', expected fractions by comma", 2),
+        ("--quantiles", "50", "quantiles have 50.0, expected fractions between 0 and 1", 2),
+        ("--top", "-1", "top is -1", 2),
+    ):
+        assert main(["describe", "data.parquet", option, value, "--json"]) == code
+        error = json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
+        assert problem in error["message"]
+        assert error["exit_code"] == code
+    assert main(["describe", "nothing.parquet", "--report", "nowhere/page.html"]) == 2
+    assert "expected a file in a folder that is there" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
@@ -103,8 +94,3 @@ def test_two_datasets_are_laid_side_by_side(data, capsys):
     assert '<th scope="col">data.csv</th>' in (data / "page.html").read_text("utf-8")
     found = told(capsys, *arguments[1:])["comparison"]
     assert (found["only_left"], found["only_right"], found["right"]["rows"]) == (["x"], [], 4)
-
-
-def test_a_page_that_cannot_be_written_is_refused_before_reading(data, capsys):
-    assert main(["describe", "nothing.parquet", "--report", "nowhere/page.html"]) == 2
-    assert "expected a file in a folder that is there" in capsys.readouterr().err

@@ -146,23 +146,10 @@ def on(driver: FakeNvml, choice: str = "gpu", *, mask: str | None = None, **opti
 
 
 @pytest.mark.parametrize("choice", ["auto", "gpu"])
-def test_takes_the_first_gpu_when_one_is_usable(choice: str, rapids: Path) -> None:
-    device = on(FakeNvml(A, B), choice)
+def test_takes_the_first_gpu_when_one_is_usable_and_says_what_it_is(choice: str, rapids: Path) -> None:
+    device = on(FakeNvml(A, B, cuda=13010), choice)
     assert (str(device), device.uuid, device.memory) == ("gpu:0", "GPU-aaaa1111", 80 * GIB)
-
-
-def test_the_reason_for_a_gpu_names_it_with_its_capability_and_driver(rapids: Path) -> None:
-    assert on(FakeNvml(A, cuda=13010)).reason == "NVIDIA Fake, compute capability 9.0, driver for CUDA 13.1"
-
-
-def test_an_index_picks_among_the_visible_gpus(rapids: Path) -> None:
-    device = on(FakeNvml(A, B, C), mask="2,1", index=1)
-    assert (device.index, device.uuid) == (1, "GPU-bbbb2222")
-
-
-def test_an_index_beyond_the_visible_gpus_is_an_error(rapids: Path) -> None:
-    with pytest.raises(ConfigError, match="GPU 1 was asked for and 1 are visible"):
-        on(FakeNvml(A, B), mask="0", index=1)
+    assert device.reason == "NVIDIA Fake, compute capability 9.0, driver for CUDA 13.1"
 
 
 def test_cpu_never_asks_the_driver() -> None:
@@ -191,13 +178,11 @@ def test_a_device_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(device)) == device
 
 
-@pytest.mark.parametrize(
-    ("choice", "suggestion"),
-    [("GPU", r"Did you mean 'gpu'\?"), ("gpus", r"Did you mean 'gpu'\?"), ("cuda", "'gpu' is any")],
-)
-def test_an_unknown_choice_names_the_known_ones(choice: str, suggestion: str) -> None:
-    with pytest.raises(ConfigError, match=f"(?s)device is '{choice}', expected one of auto, cpu, gpu.*{suggestion}"):
-        choose(choice)
+def test_an_unknown_choice_names_the_known_ones() -> None:
+    for choice, suggestion in (("GPU", r"Did you mean 'gpu'\?"), ("cuda", "'gpu' is any")):
+        told = f"(?s)device is '{choice}', expected one of auto, cpu, gpu.*{suggestion}"
+        with pytest.raises(ConfigError, match=told):
+            choose(choice)
 
 
 def test_choose_lets_spark_say_which_gpu(rapids: Path) -> None:
@@ -243,20 +228,18 @@ UNUSABLE: dict[str, tuple[Callable[[], Any], str | None, str]] = {
         "GPU 0 (NVIDIA Fake) has compute capability 7.0, the installed cuDF needs 7.5 or newer",
     ),
 }
-unusable = pytest.mark.parametrize(("load", "mask", "reason"), UNUSABLE.values(), ids=UNUSABLE.keys())
 
 
-@unusable
-def test_gpu_asked_for_and_none_usable_is_an_error(load: Any, mask: str | None, reason: str, rapids: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        choose("gpu", environ={} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}, load=load)
-    assert caught.value.message == f"device is 'gpu', but {reason}"
-
-
-@unusable
-def test_auto_takes_the_cpu_and_keeps_the_reason(load: Any, mask: str | None, reason: str, rapids: Path) -> None:
-    device = choose("auto", environ={} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}, load=load)
-    assert device == Device("cpu", reason=reason)
+def test_where_no_gpu_is_usable_gpu_is_an_error_and_auto_takes_the_cpu_with_the_same_reason(
+    rapids: Path, subtests: pytest.Subtests
+) -> None:
+    for name, (load, mask, reason) in UNUSABLE.items():
+        environ = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
+        with subtests.test(name):
+            with pytest.raises(ConfigError) as caught:
+                choose("gpu", environ=environ, load=load)
+            assert caught.value.message == f"device is 'gpu', but {reason}"
+            assert choose("auto", environ=environ, load=load) == Device("cpu", reason=reason)
 
 
 def test_auto_logs_what_it_took_and_why(caplog: pytest.LogCaptureFixture) -> None:
@@ -277,13 +260,9 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
         on(FakeNvml(A))
 
 
-def test_packages_for_cuda_12_run_on_a_driver_and_a_gpu_of_their_time(install: Callable[..., Path]) -> None:
+def test_packages_for_cuda_12_need_a_driver_and_a_gpu_of_their_time(install: Callable[..., Path]) -> None:
     install("cudf", "cupy", "rmm", cuda_bindings="12.9.4")
     assert str(on(FakeNvml(Card("GPU-v100", capability=(7, 0)), cuda=12020))) == "gpu:0"
-
-
-def test_packages_for_cuda_12_still_need_a_driver_for_cuda_12(install: Callable[..., Path]) -> None:
-    install("cudf", "cupy", "rmm", cuda_bindings="12.9.4")
     with pytest.raises(ConfigError, match=r"(?s)offers CUDA 11.8, the installed cuDF needs 12.2.*driver to 535"):
         on(FakeNvml(A, cuda=11080))
 
@@ -298,9 +277,9 @@ def test_gpu_stack_sees_packages_without_importing_them(rapids: Path) -> None:
 # CUDA_VISIBLE_DEVICES: the expectations are the examples and rules of the CUDA Programming Guide, 5.2.1.1
 
 
-@pytest.mark.parametrize(
-    ("mask", "visible"),
-    [
+def test_the_mask_gives_the_visible_gpus_in_its_order(rapids: Path, subtests: pytest.Subtests) -> None:
+    uuids = [card.uuid for card in (A, B, C)]
+    for mask, visible in (
         (None, "012"),
         ("2,1", "21"),
         ("0,2,-1,1", "02"),
@@ -311,21 +290,20 @@ def test_gpu_stack_sees_packages_without_importing_them(rapids: Path) -> None:
         ("GPU-a", "0"),
         ("GPU-aaaa1111,GPU-bbbb,GPU-bbbb3333", "0"),
         ("GPU-aaaa1111,GPU-cccc,GPU-bbbb3333", "0"),
-    ],
-)
-def test_the_mask_gives_the_visible_gpus_in_its_order(mask: str | None, visible: str, rapids: Path) -> None:
-    uuids = [card.uuid for card in (A, B, C)]
-    seen = [on(FakeNvml(A, B, C), mask=mask, index=place).uuid for place in range(len(visible))]
-    assert seen == [uuids[int(number)] for number in visible]
-    with pytest.raises(ConfigError, match=f"and {len(visible)} are visible"):
-        on(FakeNvml(A, B, C), mask=mask, index=len(visible))
+    ):
+        with subtests.test(mask=mask):
+            seen = [on(FakeNvml(A, B, C), mask=mask, index=place) for place in range(len(visible))]
+            assert [device.index for device in seen] == list(range(len(visible)))
+            assert [device.uuid for device in seen] == [uuids[int(number)] for number in visible]
+            told = f"GPU {len(visible)} was asked for and {len(visible)} are visible"
+            with pytest.raises(ConfigError, match=told):
+                on(FakeNvml(A, B, C), mask=mask, index=len(visible))
 
 
-@pytest.mark.parametrize("mask", ["", "-1", "NoDevFiles", "aaaa1111", "GPU-bbbb", "0,0", "GPU-aaaa1111,0"])
-def test_the_mask_can_leave_no_gpu(mask: str) -> None:
-    assert on(FakeNvml(A, B, C), "auto", mask=mask).reason == (
-        f"CUDA_VISIBLE_DEVICES is {mask!r} and leaves no GPU visible"
-    )
+def test_the_mask_can_leave_no_gpu() -> None:
+    for mask in ("", "-1", "NoDevFiles", "aaaa1111", "GPU-bbbb", "0,0", "GPU-aaaa1111,0", "MIG-none"):
+        reason = on(FakeNvml(A, B, C), "auto", mask=mask).reason
+        assert reason == f"CUDA_VISIBLE_DEVICES is {mask!r} and leaves no GPU visible"
 
 
 def test_a_mig_slice_has_its_own_memory_and_its_gpus_capability(rapids: Path) -> None:
@@ -334,10 +312,6 @@ def test_a_mig_slice_has_its_own_memory_and_its_gpus_capability(rapids: Path) ->
     device = on(FakeNvml(whole, mig=(part,)), mask="MIG-1g")
     assert (device.uuid, device.memory) == ("MIG-1g", 10 * GIB)
     assert "compute capability 9.0" in device.reason
-
-
-def test_an_unknown_mig_slice_is_not_visible() -> None:
-    assert "'MIG-none' and leaves no GPU" in on(FakeNvml(A), "auto", mask="MIG-none").reason
 
 
 def test_a_driver_from_before_mig_sees_no_slice(monkeypatch: pytest.MonkeyPatch) -> None:

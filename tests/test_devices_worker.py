@@ -81,15 +81,11 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
     return fake
 
 
-def test_bind_makes_the_gpu_current_before_it_makes_the_pool(cuda: FakeCuda) -> None:
+def test_bind_makes_the_gpu_current_before_it_makes_the_pool_and_again_makes_no_second_pool(cuda: FakeCuda) -> None:
     bind(Device("gpu", 0))
     assert cuda.calls[:5] == ["use(0)", "pool(None)", "set pool", "spill=True", "allocator(rmm)"]
-
-
-def test_bind_again_makes_the_gpu_current_and_no_second_pool(cuda: FakeCuda) -> None:
-    bind(Device("gpu", 0), release_threshold=2**30)
     cuda.calls.clear()
-    bind(Device("gpu", 0), release_threshold=2**30)
+    bind(Device("gpu", 0))
     assert cuda.calls == ["use(0)"]
 
 
@@ -106,11 +102,8 @@ def test_bind_keeps_a_memory_resource_that_was_set_before(cuda: FakeCuda) -> Non
     assert cuda.calls == ["use(0)", "allocator(rmm)", "use(0)"]
 
 
-@pytest.mark.parametrize("spills", ["0", "1"])
-def test_whether_cudf_spills_is_left_to_the_environment(
-    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch, spills: str
-) -> None:
-    monkeypatch.setenv("CUDF_SPILL", spills)
+def test_whether_cudf_spills_is_left_to_the_environment(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDF_SPILL", "0")
     bind(Device("gpu", 0))
     assert not [call for call in cuda.calls if call.startswith("spill")]
 
@@ -153,7 +146,9 @@ def test_an_error_of_rmm_is_told_in_its_words(cuda: FakeCuda, monkeypatch: pytes
         bind(Device("gpu", 0))
 
 
-def test_confirm_tells_an_error_of_cuda_in_its_words(cuda: FakeCuda) -> None:
+def test_confirm_tells_an_error_of_cuda_in_its_words_and_a_gpu_that_it_does_not_offer(cuda: FakeCuda) -> None:
+    with pytest.raises(ConfigError, match="device is gpu:1, but CUDA offers 1 GPUs"):
+        confirm(Device("gpu", 1))
     cuda.status = 35
     with pytest.raises(ConfigError, match="cudaErrorInsufficientDriver: CUDA driver version is insufficient"):
         confirm(Device("gpu", 0))
@@ -173,20 +168,14 @@ def test_the_pool_of_a_gpu_in_use_keeps_an_eighth_of_its_memory(cuda: FakeCuda, 
     assert "pool(1073741824)" in cuda.calls
 
 
-def test_confirm_refuses_a_gpu_that_cuda_does_not_offer(cuda: FakeCuda) -> None:
-    with pytest.raises(ConfigError, match="device is gpu:1, but CUDA offers 1 GPUs"):
-        confirm(Device("gpu", 1))
-
-
 def test_confirm_without_cuda_bindings_is_a_config_error(hide_modules: Callable[..., None]) -> None:
     hide_modules("cuda")
     with pytest.raises(ConfigError, match="CUDA does not start: ModuleNotFoundError"):
         confirm(Device("gpu", 0))
 
 
-@pytest.mark.parametrize(
-    ("resources", "environ", "index"),
-    [
+def test_the_gpu_of_a_spark_task() -> None:
+    for resources, environ, index in (
         ({"gpu": ["3"]}, {}, 3),
         ({"gpu": ["3", "1"]}, {}, 3),
         ({"gpu": ["3"]}, {"CUDA_VISIBLE_DEVICES": "3"}, 0),
@@ -194,17 +183,13 @@ def test_confirm_without_cuda_bindings_is_a_config_error(hide_modules: Callable[
         ({}, {}, 1),
         ({"fpga": ["0"]}, {}, 1),
         ({"gpu": []}, {}, 1),
-    ],
-)
-def test_the_gpu_of_a_spark_task(resources: dict[str, list[str]], environ: dict[str, str], index: int) -> None:
-    assert for_spark_task(resources, environ, partition_id=5, device_count=4) == index
+    ):
+        found = for_spark_task(resources, environ, partition_id=5, device_count=4)
+        assert found == index, (resources, environ)
 
 
-def test_a_spark_address_that_is_no_number_is_named() -> None:
+def test_a_spark_task_without_a_gpu_or_an_address_that_is_a_number_is_an_error() -> None:
     with pytest.raises(ConfigError, match="Spark's GPU address is 'GPU-aaaa1111', expected a number"):
         for_spark_task({"gpu": ["GPU-aaaa1111"]}, {}, partition_id=0, device_count=1)
-
-
-def test_a_spark_task_without_address_or_gpu_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"(?s)no GPU address.*spark\.task\.resource\.gpu\.amount"):
         for_spark_task({}, {}, partition_id=0, device_count=0)

@@ -9,6 +9,7 @@ import re
 import sys
 import types
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,21 +24,13 @@ from tools import stage_table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-CELLS = [
-    [cell.strip() for cell in line.split(" | ")]
-    for line in (DOCS / "stages.md").read_text(encoding="utf-8").splitlines()
-    if line.startswith("| `")
-]
-ROW_FUNCTION = {
-    cells[0].strip("| `"): cells[6] == "yes" for cells in CELLS if len(cells) == len(stage_table.STAGE_COLUMNS)
-}
-SCANNING = sorted(name for name, kind in discover().items() if not any(map(trains, examples_of(kind))))
 
 
-@pytest.fixture
-def templates(monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.syspath_prepend(DOCS / "templates")
-    return DOCS / "templates"
+@cache
+def cells_of_stages() -> list[list[str]]:
+    """Return the cells of the rows of all tables of docs/stages.md."""
+    lines = (DOCS / "stages.md").read_text(encoding="utf-8").splitlines()
+    return [[cell.strip() for cell in line.split(" | ")] for line in lines if line.startswith("| `")]
 
 
 @pytest.fixture
@@ -76,15 +69,14 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
     _run(DOCS / "own-stages.md", page_module)
 
 
-OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
-READING = ("relational", "etl", "storage", "persist", "describe", "rules", "drift", "energy", "alarms", "runs")
-PAGES = [*READING, "vectors", "refit", "evaluation", "export", "telemetry", "placement", "scaling", *OWN]
+SHORT = (
+    "relational", "etl", "storage", "persist", "describe", "rules", "energy", "alarms", "runs", "vectors", "refit",
+    "telemetry", "placement", "scaling", "parameters", "own-statistic", "own-engine", "own-format", "own-pipeline",
+)  # fmt: skip
 LONG = ("search", "training", "export", "drift", "evaluation", "own-trainer")
-SHORT_PAGES = [page for page in PAGES if page not in LONG]
-LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in LONG]
 
 
-@pytest.mark.parametrize("page", [*SHORT_PAGES, *LONG_PAGES])
+@pytest.mark.parametrize("page", [*SHORT, *(pytest.param(page, marks=pytest.mark.thorough) for page in LONG)])
 def test_the_code_on_a_page_runs(page, page_module):
     _run(DOCS / f"{page}.md", page_module)
 
@@ -96,42 +88,40 @@ def test_the_code_on_spark_runs(page_module, engines):
     _run(DOCS / "spark.md", page_module)
 
 
-@pytest.mark.parametrize("page", ["docs/spark.md", "docs/dask.md", "docs/kubernetes.md", "jobs/README.md"])
-def test_files_of_the_checkout_that_commands_name_are_there(page):
-    named = re.findall(r"(?<![\w/.])(?:jobs|tools|conf/(?!local/)\w+)/[\w-]+\.\w+", (DOCS.parent / page).read_text())
-    assert named
-    assert [path for path in named if not (DOCS.parent / path).is_file()] == []
+def test_files_of_the_checkout_that_commands_name_are_there():
+    command = re.compile(r"(?<![\w/.])(?:jobs|tools|conf/(?!local/)\w+)/[\w-]+\.\w+")
+    for page in ("docs/spark.md", "docs/dask.md", "docs/kubernetes.md", "jobs/README.md"):
+        named = command.findall((DOCS.parent / page).read_text(encoding="utf-8"))
+        assert named, page
+        assert [path for path in named if not (DOCS.parent / path).is_file()] == []
 
 
 PUBLIC = {"authoring", "devices", "errors", "frames", "selectors", "stages", "stat", "statistics", "testing"}
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("own-*.md")), ids=lambda page: page.stem)
-def test_what_is_written_by_oneself_needs_the_surface_for_authors_alone(page):
-    imports = re.findall(r"^(?:>>> )?from penstock\.(\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(imports) <= PUBLIC
-
-
-def test_the_surface_for_authors_is_small_and_sorted():
+def test_the_surface_for_authors_is_small_and_sorted_and_all_that_is_needed():
     assert [name for name in authoring.__all__ if not hasattr(authoring, name)] == []
     assert authoring.__all__ == sorted(authoring.__all__)
     assert len(authoring.__all__) <= 36
-
-
-def test_the_code_on_parameters_runs(page_module):
-    _run(DOCS / "parameters.md", page_module)
+    for page in DOCS.glob("own-*.md"):
+        imports = re.findall(r"^(?:>>> )?from penstock\.(\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(imports) <= PUBLIC, page.name
 
 
 @pytest.mark.thorough
-def test_the_template_passes_its_own_test(templates):
+def test_the_template_passes_its_own_test(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "templates")
     test = importlib.import_module("test_own_stage").test_own_stage
     (mark,) = test.pytestmark
     for check in mark.args[1]:
         test(check)
 
 
-def test_the_table_is_what_the_stages_say():
+def test_the_table_is_what_the_stages_say_and_names_the_engines_of_the_conformance_suite(pytestconfig):
     assert stage_table.PAGE.read_text(encoding="utf-8") == stage_table.page(), "run: make docs"
+    assert sorted(cells[0].strip("| `") for cells in cells_of_stages()) == sorted(stages.__all__)
+    suite = pytestconfig.pluginmanager.getplugin(str(DOCS.parent / "tests" / "conftest.py"))
+    assert tuple(name.lower() for name in stage_table.ENGINES) == suite.ENGINES
 
 
 def test_a_table_that_differs_is_refused_and_left_alone(monkeypatch, tmp_path, capsys):
@@ -145,21 +135,17 @@ def test_a_table_that_differs_is_refused_and_left_alone(monkeypatch, tmp_path, c
     assert page.read_text() == "# Stages"
 
 
-def test_the_table_has_every_public_name_once():
-    assert sorted(cells[0].strip("| `") for cells in CELLS) == sorted(stages.__all__)
-
-
-def test_the_table_names_the_engines_of_the_conformance_suite(pytestconfig):
-    suite = pytestconfig.pluginmanager.getplugin(str(DOCS.parent / "tests" / "conftest.py"))
-    assert tuple(name.lower() for name in stage_table.ENGINES) == suite.ENGINES
-
-
-@pytest.mark.parametrize("name", SCANNING)
-def test_a_stage_that_is_said_to_have_a_row_function_has_one(name):
-    data = ps.LocalEngine(device="cpu").from_arrow(tables.ordinary())
-    models = [ps.Pipeline(example).fit(data) for example in examples_of(discover()[name])]
-    found = [model.stages[0].row_function(model.schema, model.fitted[0]) for model in models]
-    assert any(function is not None for function in found) == ROW_FUNCTION[name]
+def test_a_stage_that_is_said_to_have_a_row_function_has_one(local, subtests):
+    of_stages = [cells for cells in cells_of_stages() if len(cells) == len(stage_table.STAGE_COLUMNS)]
+    said = {cells[0].strip("| `"): cells[6] == "yes" for cells in of_stages}
+    data = local.from_arrow(tables.ordinary())
+    for name, kind in discover().items():
+        examples = examples_of(kind)
+        if not any(map(trains, examples)):
+            with subtests.test(stage=name):
+                models = [ps.Pipeline(example).fit(data) for example in examples]
+                found = [model.stages[0].row_function(model.schema, model.fitted[0]) for model in models]
+                assert any(function is not None for function in found) == said[name]
 
 
 @pytest.mark.parametrize("place, package", [(0, "pyspark.ml"), (1, "sklearn")])

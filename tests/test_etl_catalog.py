@@ -21,9 +21,8 @@ def catalog(tmp_path: Path, text: str, inputs: tuple[str, ...] = (), outputs: tu
     return read_catalog([read_yaml(tmp_path / "job.yaml")], inputs, outputs, KNOWN)
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "message"),
-    [
+def test_what_is_wrong_in_a_catalog_is_refused_with_its_place(tmp_path, subtests):
+    for text, place, message in [
         ("inputs:\n  a: in/{dat}.csv", "line 2, column 6", r"\{dat\} in 'in/\{dat\}.csv' is not known. Did you mean"),
         ("inputs:\n  a: [x.csv, 'in/{}.csv']", "line 2, column 6", r"\{\} in 'in/\{\}.csv' is not known"),
         ("outputs:\n  a: out/{date", "line 2, column 6", "cannot be read: expected '}' before end of string"),
@@ -38,23 +37,19 @@ def catalog(tmp_path: Path, text: str, inputs: tuple[str, ...] = (), outputs: tu
         ("outputs:\n  a: {path: x, null_value: b, format: parquet}", "line 2, column 28", "'null_value' is not known"),
         ("outputs:\n  a: {path: x, format: cvs}", "line 2, column 24", "format is 'cvs', expected"),
         ("output:\n  a: x", "line 2, column 3", "'output' is not known. Did you mean 'outputs'"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_in_a_catalog_is_refused_with_its_place(tmp_path, text, place, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        catalog(tmp_path, text)
-    assert caught.value.message.startswith(f"{tmp_path}/job.yaml, {place}: ")
-
-
-def test_an_option_is_the_place_of_what_is_wrong_with_its_path(tmp_path):
-    with pytest.raises(ConfigError, match=r"^--out a=out/\{dat\}: \{dat\} in 'out/\{dat\}' is not known"):
-        catalog(tmp_path, "", outputs=("a=out/{dat}",))
+    ]:  # fmt: skip
+        with subtests.test(text=text):
+            with pytest.raises(ConfigError, match=message) as caught:
+                catalog(tmp_path, text)
+            assert caught.value.message.startswith(f"{tmp_path}/job.yaml, {place}: ")
 
 
 def test_a_path_of_an_option_wins_and_the_other_settings_stay(tmp_path):
     made = catalog(tmp_path, "inputs:\n  a: {path: x, format: csv}", inputs=("a=y", "b=[p.csv, q.csv]"))
     assert (made.inputs["a"].paths, dict(made.inputs["a"].options)) == (("y",), {"format": "csv"})
     assert made.inputs["b"].paths == ("p.csv", "q.csv")
+    with pytest.raises(ConfigError, match=r"^--out a=out/\{dat\}: \{dat\} in 'out/\{dat\}' is not known"):
+        catalog(tmp_path, "", outputs=("a=out/{dat}",))
 
 
 def test_an_entry_of_the_first_section_wins_and_others_stay(tmp_path):
@@ -72,48 +67,41 @@ def test_placeholders_are_filled_by_date_run_and_parameters(tmp_path):
     assert filled.outputs["b"].path == "out/2024/02/r1"
 
 
-@pytest.mark.parametrize(
-    ("path", "message", "hint"),
-    [
+def test_a_placeholder_without_a_value_is_refused_with_its_place(tmp_path, subtests):
+    for path, message, hint in [
         ("out/{date}", r"\{date\} is used, and date is not given", "--date 2024"),
         ("out/{region}", r"\{region\} is used, and region is not given", "--set region="),
         ("out/{run_id:d}", r"\{run_id:d\} does not go with 'r1'", None),
-    ],
-)
-def test_a_placeholder_without_a_value_is_refused_with_its_place(tmp_path, path, message, hint):
-    made = catalog(tmp_path, f"outputs:\n  a: {path}")
-    with pytest.raises(ConfigError, match=rf"job.yaml, line 2, column 6: {message}") as caught:
-        made.fill({"date": None, "run_id": "r1", "region": None})
-    assert hint is None or hint in str(caught.value.hint)
+    ]:
+        with subtests.test(path=path):
+            made = catalog(tmp_path, f"outputs:\n  a: {path}")
+            with pytest.raises(ConfigError, match=rf"job.yaml, line 2, column 6: {message}") as caught:
+                made.fill({"date": None, "run_id": "r1", "region": None})
+            assert hint is None or hint in str(caught.value.hint)
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "every", "dates"),
-    [
+def test_a_backfill_has_every_date_from_the_first_to_the_last(subtests):
+    for start, end, every, dates in [
         ("2024-02-28", "2024-03-01", "day", ["2024-02-28", "2024-02-29", "2024-03-01"]),
         ("2024-01-01", "2024-01-20", "week", ["2024-01-01", "2024-01-08", "2024-01-15"]),
         ("2023-11-28", "2024-02-28", "month", ["2023-11-28", "2023-12-28", "2024-01-28", "2024-02-28"]),
         ("2024-01-05T22:00", "2024-01-06", "hour", ["2024-01-05T22:00", "2024-01-05T23:00", "2024-01-06T00:00"]),
         ("2024-01-05", "2024-01-05", "day", ["2024-01-05"]),
-    ],
-)
-def test_a_backfill_has_every_date_from_the_first_to_the_last(start, end, every, dates):
-    assert logical_dates(start, end, every) == [datetime.fromisoformat(date) for date in dates]
+    ]:
+        with subtests.test(start=start):
+            assert logical_dates(start, end, every) == [datetime.fromisoformat(date) for date in dates]
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "every", "message"),
-    [
+def test_a_range_that_makes_no_dates_is_refused():
+    for start, end, every, message in [
         ("2024-13-01", "2024-01-01", "day", "--from is '2024-13-01', expected a date"),
         ("2024-01-02", "2024-01-01", "day", "--from is '2024-01-02', which is after --to, '2024-01-01'"),
         ("2024-01-31", "2024-03-01", "month", "not every month has a day 31"),
         ("2024-01-01T00:00+01:00", "2024-01-02", "day", "one has a time zone, and the other has none"),
         ("2024-01-01", "2024-01-02", "days", "--every is 'days', expected one of hour, day, week, month"),
-    ],
-)
-def test_a_range_that_makes_no_dates_is_refused(start, end, every, message):
-    with pytest.raises(ConfigError, match=message):
-        logical_dates(start, end, every)
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            logical_dates(start, end, every)
 
 
 def test_run_ids_of_a_scheduler_become_names_that_files_can_have_and_stay_apart():

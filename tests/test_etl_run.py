@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ catalog:
     daily: {path: 'out/{date}/daily', format: csv}
     model: {path: 'models/{date}', overwrite: true}
 """
+COPY = "def run(inputs, parameters):\n    return {'copy': inputs['rows']}\n"
 DATES = ("2024-01-05", "2024-01-06", "2024-01-07")
 
 
@@ -68,6 +70,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(project: Path, module: str, conf: str) -> None:
+    shutil.rmtree(project / "pipelines" / "__pycache__", ignore_errors=True)  # may be of a source of this size
     (project / "pipelines" / "daily.py").write_text(module)
     (project / "conf" / "pipelines" / "daily.yaml").write_text(conf)
 
@@ -125,37 +128,32 @@ def test_of_outputs_of_which_one_fails_none_is_there(project, capsys):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_a_module_that_does_not_go_with_its_catalog_is_refused(project, capsys, subtests):
+    for old, new, message in [
         ('"daily": daily', '"dayly": daily', "returned output 'dayly', which the catalog does not have. Did you"),
         ('"daily": daily, ', "", r"daily.yaml, line 9, column \d+: the catalog has output 'daily', which run of"),
         ('"daily": daily', '"daily": 3', "returned .*int as output 'daily', expected a Dataset, a PipelineModel"),
         ("lambda: model.fit(clean)", "lambda: None", "returned .*NoneType as output 'model', expected"),
         ("return {", "return [], {", r"run of .*daily.py returned .*tuple, expected def run\(inputs, parameters\)"),
-        ('inputs["zones"]', 'inputs["zone"]', "run takes input 'zone', which the catalog does not have. Did you mean"),
+        ('inputs["zones"]', 'inputs["zone"]', "takes input 'zone', which the catalog does not have. Did you mean"),
         ('{"trips": {', '{"tips": {', "SCHEMAS has input 'tips', which the catalog does not have. Did you"),
         ('"daily": daily', '"daily": model.fit(clean)', r"line 9, column \d+: output 'daily' is a model, which has"),
         ("def run(", "def start(", "daily.py defines no run, expected def run"),
-    ],
-)  # fmt: skip
-def test_a_module_that_does_not_go_with_its_catalog_is_refused(project, capsys, old, new, message):
-    replace_in("pipelines/daily.py", old, new)
-    error = run(capsys, "--date", "2024-01-05", code=2)
-    assert re.search(message, error["message"]), error["message"]
-    assert [path for path in files(project) if "part" in path] == []
+    ]:
+        with subtests.test(new):
+            assert old in MODULE
+            write(project, MODULE.replace(old, new), CONF)
+            error = run(capsys, "--date", "2024-01-05", code=2)
+            assert re.search(message, error["message"]), error["message"]
+            assert [path for path in files(project) if "part" in path] == []
 
 
 @pytest.mark.thorough
 def test_an_input_that_no_one_takes_is_told(project, capsys):
-    result = run(capsys, "--date", "2024-01-05", "--in", "more=zones.csv")
-    assert result["runs"][0]["unused_inputs"] == ["more"]
-    assert "input 'more' is in the catalog, and run of 'daily' did not take it" in run_again_and_read(capsys)
-
-
-def run_again_and_read(capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["run", "daily", "--date", "2024-01-06", "--in", "more=zones.csv", "--device", "cpu"]) == 0
-    return capsys.readouterr().err
+    assert main(["run", "daily", "--date", "2024-01-05", "--in", "more=zones.csv", "--device", "cpu", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[-1])["runs"][0]["unused_inputs"] == ["more"]
+    assert "input 'more' is in the catalog, and run of 'daily' did not take it" in err
 
 
 @pytest.mark.thorough
@@ -194,42 +192,33 @@ def test_a_dry_run_says_what_would_be_written_and_writes_nothing(project, capsys
     }
     assert outputs["model"]["kind"] == "function"
     assert result["runs"][0]["inputs"]["trips"]["rows"] == 4
+    replace_in("pipelines/daily.py", "lambda: 1 / 0", "model.fit(clean)")  # which needs rows
+    error = run(capsys, "--date", "2024-01-05", "--dry-run", code=3)
+    assert "Return a function" in error["hint"]
     assert not (project / "out").exists()
     assert not (project / "models").exists()
 
 
 @pytest.mark.thorough
-def test_a_dry_run_of_a_module_that_needs_rows_says_what_to_do(project, capsys):
-    replace_in("pipelines/daily.py", "lambda: model.fit(clean)", "model.fit(clean)")
-    error = run(capsys, "--date", "2024-01-05", "--dry-run", code=3)
-    assert "Return a function" in error["hint"]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("mode: append", "partition_by of the output out/daily is .'borough',., and that of the rows to add ..$"),
-        ("mode: append, partition_by: borough, format: csv", "format of the output out/daily is 'parquet'"),
-        ("mode: merge, partition_by: borough, keys: fares", "'fares'"),
-        ("mode: append, partition_by: borough, max_rows_per_file: 0", "max_rows_per_file is 0"),
-        ("partition_by: fares, overwrite: true", "'fares'"),
-    ],
-)
-@pytest.mark.parametrize("dry", ["--dry-run", "--json"])
-def test_what_does_not_fit_the_output_that_is_there_is_refused_before_anything_is_read(
-    project, capsys, options, message, dry
-):
-    path = "{path: 'out/{date}/daily', format: csv}"
-    replace_in("conf/pipelines/daily.yaml", path, "{path: out/daily, mode: append, partition_by: borough}")
+def test_what_does_not_fit_the_output_that_is_there_is_refused_before_anything_is_read(project, capsys, subtests):
+    path, given = "{path: 'out/{date}/daily', format: csv}", "{path: out/daily, mode: append, partition_by: borough}"
+    replace_in("conf/pipelines/daily.yaml", path, given)
     run(capsys, "--date", "2024-01-05")
-    before = files(project)
-    replace_in("conf/pipelines/daily.yaml", "mode: append, partition_by: borough", options)
-    replace_in("pipelines/daily.py", "lambda: model.fit(clean)", "lambda: 1 / 0")
-    code = 3 if "'fares'" in message else 2
-    error = run(capsys, "--date", "2024-01-06", dry, code=code)
-    assert re.search(message, error["message"])
-    assert [path for path in files(project) if Path(path).suffix] == [path for path in before if Path(path).suffix]
+    before = [path for path in files(project) if Path(path).suffix]
+    for options, code, message in [
+        ("mode: append", 2, "partition_by of the output out/daily is .'borough',., and that of the rows to add ..$"),
+        ("mode: append, partition_by: borough, format: csv", 2, "format of the output out/daily is 'parquet'"),
+        ("mode: merge, partition_by: borough, keys: fares", 3, "'fares'"),
+        ("mode: append, partition_by: borough, max_rows_per_file: 0", 2, "max_rows_per_file is 0"),
+        ("partition_by: fares, overwrite: true", 3, "'fares'"),
+    ]:
+        conf = CONF.replace(path, f"{{path: out/daily, {options}}}")
+        write(project, MODULE.replace("lambda: model.fit(clean)", "lambda: 1 / 0"), conf)
+        for dry in ("--dry-run", "--json"):
+            with subtests.test(options, dry=dry):
+                error = run(capsys, "--date", "2024-01-06", dry, code=code)
+                assert re.search(message, error["message"])
+                assert [path for path in files(project) if Path(path).suffix] == before
 
 
 @pytest.mark.thorough
@@ -272,35 +261,24 @@ def test_the_logical_date_is_a_parameter_and_has_to_be_given(project, capsys):
     assert result["parameters"] == {"lowest": 1.0}
     error = run(capsys, "--set", "date=2024-01-05", "--date", "2024-01-06", code=2)
     assert "given by an option of its own" in error["message"]
+    days = ["--from", "2024-01-05", "--to", "2024-01-06"]
+    for options in (["--date", "2024-01-05", *days], days[:2]):  # not both a range and a date, nor half a range
+        assert run(capsys, *options, code=2)["type"] == "ConfigError"
 
 
 @pytest.mark.thorough
-def test_a_job_without_parameters_dates_or_a_file_runs_by_its_options(project, capsys):
-    (project / "pipelines" / "daily.py").write_text(
-        "def run(inputs, parameters):\n    return {'copy': inputs['rows']}\n"
-    )
+def test_a_job_without_parameters_dates_or_a_file_runs_by_its_options_and_never_over_its_input(project, capsys):
+    (project / "pipelines" / "daily.py").write_text(COPY)
     (project / "conf" / "pipelines" / "daily.yaml").unlink()
     result = run(capsys, "--in", "rows=zones.csv", "--out", "copy=out/copy")
     assert result["runs"][0]["outputs"]["copy"]["rows"] == 3
     assert result["runs"][0]["date"] is None
     error = run(capsys, "--in", "rows=zones.csv", code=2)
     assert "the catalog of 'daily' has no outputs" in error["message"]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("target", ["out/2024-01-04", "out/2024-01-04/more"])
-def test_an_output_over_an_input_is_refused_with_its_place(project, capsys, target):
-    run(capsys, "--out", "daily=out/2024-01-04", "--date", "2024-01-05")
-    (project / "pipelines" / "daily.py").write_text(
-        "def run(inputs, parameters):\n    return {'copy': inputs['rows']}\n"
-    )
-    (project / "conf" / "pipelines" / "daily.yaml").unlink()
-    error = run(capsys, "--in", "rows=out/2024-01-04", "--out", f"copy={target}", "--overwrite", code=2)
-    assert error["message"].startswith(f"--out copy={target}: the output ")
-    assert "in its own input" in error["message"]
-
-
-COPY = "def run(inputs, parameters):\n    return {'copy': inputs['rows']}\n"
+    for target in ("out/copy", "out/copy/more"):
+        error = run(capsys, "--in", "rows=out/copy", "--out", f"copy={target}", "--overwrite", code=2)
+        assert error["message"].startswith(f"--out copy={target}: the output ")
+        assert "in its own input" in error["message"]
 
 
 @pytest.mark.thorough
@@ -330,11 +308,6 @@ def test_an_option_of_writing_that_is_wrong_is_refused_with_its_place_before_any
     write(project, "def run(inputs, parameters):\n    1 / 0\n", "catalog:\n  outputs: {copy: {path: all, mode: apend}}")
     message = run(capsys, code=2)["message"]
     assert message.startswith("conf/pipelines/daily.yaml, line 2, column 37: mode is 'apend', expected one of")
-
-
-def test_a_range_and_a_date_are_refused_and_half_a_range(capsys):
-    for options in (["--date", "2024-01-05", "--from", "2024-01-05", "--to", "2024-01-06"], ["--from", "2024-01-05"]):
-        assert run(capsys, *options, code=2)["type"] == "ConfigError"
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock.cli import jobs
@@ -17,20 +18,9 @@ from penstock.cli.commands import main
 from penstock.cli.requests import FitRequest
 from penstock.errors import ConfigError, SchemaError
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x"))
-
-def evaluators(parameters):
-    return {"fare": st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])}
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x")', '{"fare": st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])}'
+)
 ROWS = 400
 
 
@@ -65,28 +55,21 @@ def test_a_fit_reports_slices_intervals_and_a_page(request_, project):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("by, problem", [("zon", "Did you mean 'zone'"), ("y", "slices are by strings")])
-def test_a_wrong_slice_is_refused_before_anything_is_learned(request_, monkeypatch, by, problem):
-    monkeypatch.setattr(ps.Pipeline, "fit", lambda *_, **__: pytest.fail("learned"))
-    with pytest.raises(SchemaError, match=problem):
-        jobs.fit(replace(request_, slices=[by]))
+def test_a_wrong_slice_is_refused_before_anything_is_learned(request_, monkeypatch):
+    for by, problem in [("zon", "Did you mean 'zone'"), ("y", "slices are by strings")]:
+        monkeypatch.setattr(ps.Pipeline, "fit", lambda *_, **__: pytest.fail("learned"))
+        with pytest.raises(SchemaError, match=problem):
+            jobs.fit(replace(request_, slices=[by]))
 
 
 @pytest.mark.thorough
-def test_the_command_line_shows_them(project, capsys):
-    arguments = ["fit", "fares", "--data", "data.parquet", "--out", "model", "--slice", "zone", "--bootstrap", "20"]
-    assert main([*arguments, "--report", "page.html"]) == 0
+def test_the_command_line_shows_them_and_evaluate_takes_the_same_options(project, capsys):
+    options = ["--data", "data.parquet", "--slice", "zone", "--bootstrap", "20", "--report", "page.html"]
+    assert main(["fit", "fares", "--out", "model", *options]) == 0
     shown = capsys.readouterr().out
-    assert "by zone" in shown
-    assert "[far]" in shown
-    assert "page.html" in shown
-
-
-@pytest.mark.thorough
-def test_evaluate_takes_the_same_options_and_prints_json(project, capsys):
-    assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
-    options = ["--slice", "zone", "--bootstrap", "10", "--report", "page.html", "--json"]
-    assert main(["evaluate", "fares", "--model", "model", "--data", "data.parquet", *options]) == 0
+    assert all(text in shown for text in ("by zone", "[far]", "page.html"))
+    (project / "page.html").unlink()
+    assert main(["evaluate", "fares", "--model", "model", *options, "--json"]) == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert told["metrics"] == {"fare.mae": 1.5}
     assert [row["rows"] for row in told["slices"]["zone"]] == [300, 100]
@@ -94,16 +77,14 @@ def test_evaluate_takes_the_same_options_and_prints_json(project, capsys):
     assert (project / "page.html").is_file()
 
 
-@pytest.mark.parametrize("report", ["no/such/folder/page.html", "."])
-def test_a_page_that_cannot_be_written_is_refused_before_any_work(request_, project, report):
-    with pytest.raises(ConfigError, match="expected a file in a folder that is there"):
-        jobs.fit(FitRequest(pipeline="fares", data=["data.parquet"], out="model", report=report))
-    assert not (project / "model").exists()
-
-
-def test_a_page_without_rows_held_out_is_refused(project):
+def test_a_page_that_cannot_be_written_is_refused_before_any_work(project):
+    given = {"pipeline": "fares", "data": ["data.parquet"], "out": "model"}
+    for report in ("no/such/folder/page.html", "."):
+        with pytest.raises(ConfigError, match="expected a file in a folder that is there"):
+            jobs.fit(FitRequest(**given, report=report))
     with pytest.raises(ConfigError, match="no rows to report"):
-        FitRequest(pipeline="fares", data=["data.parquet"], out="model", report="page.html", test_fraction=0)
+        FitRequest(**given, report="page.html", test_fraction=0)
+    assert not (project / "model").exists()
 
 
 def _evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
@@ -117,7 +98,8 @@ def _evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str,
 @pytest.mark.thorough
 def test_a_model_by_itself_by_its_pipeline_and_in_python_gives_the_same_numbers(project, capsys):
     assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
-    alone = _evaluated(capsys, "model")
+    alone = _evaluated(capsys, "model", "--report", "page.html")
+    assert "<title>model" in (project / "page.html").read_text()  # a page is named for the model
     assert alone == _evaluated(capsys, "fares", "--model", "model")
     model = ps.PipelineModel.load("model")
     found = model.evaluate(ps.LocalEngine().read_parquet("data.parquet"), slices=["zone"], bootstrap=10)
@@ -162,18 +144,8 @@ def test_a_model_that_depends_on_code_of_its_pipeline_is_evaluated_by_its_name_a
     assert "penstock evaluate PIPELINE --model MODEL" in capsys.readouterr().err
 
 
-def test_parameters_of_a_pipeline_need_its_name(project, capsys):
+def test_a_pipeline_needs_its_model_and_parameters_their_pipeline(project, capsys):
     assert main(["evaluate", "model", "--data", "data.parquet", "--set", "strategy=mean"]) == 2
     assert "none is named" in capsys.readouterr().err
-
-
-def test_a_pipeline_without_its_model_is_told_what_to_add(project, capsys):
     assert main(["evaluate", "fares", "--data", "data.parquet"]) == 3
     assert "--model MODEL" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-def test_a_page_of_a_model_by_itself_is_named_for_it(project):
-    assert main(["fit", "fares", "--data", "data.parquet", "--out", "cheap"]) == 0
-    assert main(["evaluate", "cheap", "--data", "data.parquet", "--report", "page.html"]) == 0
-    assert "cheap" in (project / "page.html").read_text()

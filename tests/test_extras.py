@@ -12,19 +12,12 @@ from penstock.core.extras import how_to_install
 PACKAGE = Path(penstock.__file__).parent
 
 
-def test_out_of_a_checkout_the_command_names_it_and_works_in_any_folder():
+def test_the_command_names_the_checkout_in_any_folder_or_the_extra_of_an_installed_package(tmp_path):
     assert how_to_install("spark") == f"pip install --editable '{PACKAGE.parent}[spark]'"
-
-
-def test_an_installed_package_gets_its_extra_by_name(tmp_path):
     assert how_to_install("spark", tmp_path / "penstock") == "pip install 'penstock[spark]'"
-
-
-def test_a_checkout_in_a_folder_with_spaces_is_quoted(tmp_path):
-    checkout = tmp_path / "a b"
-    checkout.mkdir()
-    (checkout / "setup.cfg").touch()
-    assert how_to_install("gpu", checkout / "penstock") == f"pip install --editable '{checkout}[gpu]'"
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "setup.cfg").touch()
+    assert how_to_install("gpu", tmp_path / "a b" / "penstock") == f"pip install --editable '{tmp_path / 'a b'}[gpu]'"
 
 
 def test_no_module_words_the_command_itself():

@@ -3,35 +3,6 @@
 Faults that one module answers for are tested beside it; here are those that cross modules, engines or processes.
 """
 
-# case  fault                                 where else it is tested
-#  1    nothing matches                       test_sources_files, test_cli (exit code)
-#  2-5  empty, cut off, flipped, other format sources/test_parquet, sources/test_csv; 4 with page checksums: here
-#  6-8  directory not whole                   test_sources_files, outputs/test_verify_files
-#  9    input replaced                        sources/test_parquet, sources/test_csv; while it is read: here
-# 10    output is input                       test_writing; of jobs: here
-# 11    store fails                           sources/test_stores; permission on disk: test_sources_files
-# 12-22 schemas that differ                   sources/test_parquet, sources/test_csv, sources/test_json_lines, and
-#                                             test_schemas; nulls logged (14), order on every engine (17): here
-# 23    scored data lacks a feature           sources/test_parquet, test_run; what identifies the model: here
-# 24-35 records that cannot be parsed         sources/test_csv, sources/test_json_lines; set aside, with a limit:
-#                                             sources/test_bad_records, test_run
-# 36    NaN and null                          here
-# 37    infinities                            at fit: stages/training/test_xgboost, stages/preprocessing/test_imputer
-#                                             and test_scaler; when scored, on every engine: here
-# 42    column of nulls, constant column      stages/preprocessing/test_imputer, test_scaler and test_indexer
-# 43    empty partitions                      stages/preprocessing/test_scaler; conformance
-# 44    unseen category                       stages/preprocessing/test_indexer
-# 45    codes whatever the partitioning       stages/preprocessing/test_indexer; on every engine: here
-# 46    labels                                stages/training/test_xgboost
-# 48    metric undefined                      stages/evaluation/test_evaluators, test_run
-# 64    target exists                         outputs/test_staged_directory, test_writing, test_run, test_cli
-# 65    disk full                             outputs/test_commit_faults; in the middle of parts and of a model: here
-# 66    killed                                outputs/test_commit_killed, test_stale_staging; of a dataset: here
-# 67    overwrite fails                       test_writing, artefact/test_round_trip
-# 68    two jobs                              outputs/test_commit_faults; two processes, a model: here
-# 72-77 artefacts                             artefact/test_damage, test_untrusted, test_booster; as a command: here
-# 78    code in a pipeline                    artefact/test_round_trip; before training: here
-
 from __future__ import annotations
 
 import hashlib
@@ -39,7 +10,6 @@ import importlib
 import json
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import traceback
@@ -60,12 +30,11 @@ from penstock import frames
 from penstock import stages as st
 from penstock.cli import jobs
 from penstock.cli.commands import main
-from penstock.cli.requests import FitRequest, ScoreRequest
+from penstock.cli.requests import FitRequest
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import (
     CommitConflictError,
-    ConfigError,
     CorruptFileError,
     DataValueError,
     IncompleteInputError,
@@ -96,26 +65,16 @@ def numbers(engine: Engine, rows: int = 1000) -> Dataset:
     return engine.from_arrow(pa.table({"x": np.arange(float(rows))}), fragment_bytes=rows * 8 // 10)
 
 
-def script(body: str, *arguments: object) -> subprocess.Popen[str]:
-    """Start a process that has `ps`, `st`, `pa`, `np` and `numbers`."""
-    head = "import os, sys, time, pyarrow as pa, numpy as np, penstock as ps\nfrom penstock import stages as st\n"
-    make = "data = ps.LocalEngine(device='cpu').from_arrow(pa.table({'x': np.arange(1000.0)}), fragment_bytes=800)\n"
-    command = [sys.executable, "-c", head + make + body, *map(str, arguments)]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
-
-
 def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a command and what it printed last."""
     code = main([*map(str, arguments), "--json"])
     return code, json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
-# 4, 9: files
+# Files
 
 
-@pytest.mark.parametrize("verified", [True, False])
-def test_a_flipped_bit_is_found_by_page_checksums_when_asked(local: Engine, tmp_path: Path, verified: bool) -> None:
+def test_a_flipped_bit_is_found_by_page_checksums_when_asked(local: Engine, tmp_path: Path) -> None:
     path, x = tmp_path / "a.parquet", np.arange(1000.0)
     pq.write_table(
         pa.table({"i": range(1000), "x": x}), path, compression=None, use_dictionary=False, write_page_checksum=True
@@ -123,33 +82,32 @@ def test_a_flipped_bit_is_found_by_page_checksums_when_asked(local: Engine, tmp_
     content = bytearray(path.read_bytes())
     content[content.index(x.tobytes()) + 800] ^= 1  # a value, so that the page still decodes
     path.write_bytes(content)
-    data = local.read_parquet(path, page_checksum_verification=verified)
-    if not verified:
-        assert data.to_arrow()["x"].to_pylist() != x.tolist()
-        return
+    assert local.read_parquet(path, page_checksum_verification=False).to_arrow()["x"].to_pylist() != x.tolist()
     with pytest.raises(CorruptFileError, match=r"a\.parquet: column 'x', rows 0 to 1000") as caught:
-        data.to_arrow()
+        local.read_parquet(path, page_checksum_verification=True).to_arrow()
     assert caught.value.column == "x"
 
 
-@pytest.mark.parametrize("content", [b"no Parquet at all", None], ids=["replaced", "removed"])
 def test_a_file_that_changes_while_it_is_read_is_not_taken_for_a_damaged_one(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write(tmp_path / "in" / "a.parquet", x=[1, 2])
-    data, read = local.read_parquet(path), frames.read_parquet
+    read = frames.read_parquet
+    for content in (b"no Parquet at all", None):
+        path = write(tmp_path / "in" / "a.parquet", x=[1, 2])
+        data = local.read_parquet(path)
 
-    def changed(*arguments: Any) -> Any:
-        path.unlink()
-        if content is not None:
-            path.write_bytes(content)
-        return read(*arguments)
+        def changed(*arguments: Any, path: Path = path, content: bytes | None = content) -> Any:
+            path.unlink()
+            if content is not None:
+                path.write_bytes(content)
+            return read(*arguments)
 
-    monkeypatch.setattr(frames, "read_parquet", changed)
-    with pytest.raises(IncompleteInputError) as caught:
-        data.write_parquet(tmp_path / "out")
-    assert caught.value.path == str(path)
-    assert [name for name in os.listdir(tmp_path) if name != "in"] == []
+        monkeypatch.setattr(frames, "read_parquet", changed)
+        with pytest.raises(IncompleteInputError) as caught:
+            data.write_parquet(tmp_path / "out")
+        assert caught.value.path == str(path)
+        assert os.listdir(tmp_path) == ["in"]
+        monkeypatch.undo()
 
 
 def test_rows_read_from_a_file_that_was_replaced_meanwhile_do_not_count(
@@ -177,7 +135,7 @@ def test_a_file_that_changed_without_changing_its_size_is_told_by_its_dates(loca
         data.to_arrow()
 
 
-# 10: outputs and inputs of jobs
+# Outputs and inputs of jobs
 
 PIPELINE = """
 import penstock as ps
@@ -215,30 +173,20 @@ def model(project: Path) -> Path:
     return project / "model"
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("outputs", [("data", None), ("data/sub", None), (".", None), ("model", "data")])
 def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], outputs: tuple[str, str | None]
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(ps.Pipeline, "fit", None)
     (project / "_manifest.json").write_text("{}")  # the folder around may be replaced too
-    before, (out, score) = contents(project), outputs
-    told = command(capsys, *FIT, "--out", out, *([] if score is None else ["--score", score]), "--overwrite")
-    assert (told[0], told[1]["error"]["type"]) == (2, "ConfigError")
-    assert "its own input" in told[1]["error"]["message"]
-    assert contents(project) == before
+    before = contents(project)
+    for outputs in (["data"], ["data/sub"], ["."], ["model", "--score", "data"]):
+        code, told = command(capsys, *FIT, "--out", *outputs, "--overwrite")
+        assert (code, told["error"]["type"]) == (2, "ConfigError")
+        assert "its own input" in told["error"]["message"]
+        assert contents(project) == before
 
 
-@pytest.mark.thorough
-def test_scores_do_not_replace_their_model(model: Path) -> None:
-    before = contents(model.parent)
-    with pytest.raises(ConfigError, match="lie in each other") as caught:
-        jobs.score(ScoreRequest(model="model", data=["data"], out="model", overwrite=True))
-    assert str(model) in caught.value.message
-    assert contents(model.parent) == before
-
-
-# 14, 17, 23: columns
+# Columns
 
 
 def test_rows_that_are_null_for_want_of_a_column_are_logged(
@@ -262,10 +210,10 @@ def test_a_column_that_files_lack_is_told_with_how_many_they_are(local: Engine, 
         local.read_parquet(str(tmp_path / "*.parquet"))
 
 
-def test_columns_are_bound_by_name_on_every_engine(engine: Engine, tmp_path: Path) -> None:
+def test_columns_are_bound_by_name(local: Engine, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n1,10\n")
     (tmp_path / "b.csv").write_text("y,x\n20,2\n")
-    data = engine.read_csv(str(tmp_path / "*.csv"), schema={"x": "int64", "y": "int64"})
+    data = local.read_csv(str(tmp_path / "*.csv"), schema={"x": "int64", "y": "int64"})
     assert data.to_arrow().to_pylist() == [{"x": 1, "y": 10}, {"x": 2, "y": 20}]
 
 
@@ -282,7 +230,7 @@ def test_data_without_a_feature_is_told_with_the_file_and_the_model(
     assert sorted(os.listdir(model.parent)) == ["bad.parquet", "data", "model", "pipelines"]
 
 
-# 36, 37, 45: values
+# Values
 
 FOUR = [1.0, NAN, None, 4.0]
 
@@ -312,14 +260,15 @@ WAYS: dict[str, Callable[[Engine, Path], Dataset]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nan_is_null_whatever_way_it_comes(local: Engine, tmp_path: Path, way: str) -> None:
+def test_nan_is_null_whatever_way_it_comes(local: Engine, tmp_path: Path, subtests: pytest.Subtests) -> None:
     (tmp_path / "a.csv").write_text('x\n1.0\nNaN\n""\n4.0\n')
     (tmp_path / "a.jsonl").write_text('{"x": 1.0}\n{"x": NaN}\n{"x": null}\n{"x": 4.0}\n')
-    data = WAYS[way](local, tmp_path)
-    assert data.to_arrow()["x"].to_pylist() == [1.0, None, None, 4.0]
-    model = ps.Pipeline(st.Imputer("x")).fit(data)
-    assert model.transform(data).to_arrow()["x"].to_pylist() == [1.0, 2.5, 2.5, 4.0]
+    for way, make in WAYS.items():
+        with subtests.test(way=way):
+            data = make(local, tmp_path)
+            assert data.to_arrow()["x"].to_pylist() == [1.0, None, None, 4.0]
+            model = ps.Pipeline(st.Imputer("x")).fit(data)
+            assert model.transform(data).to_arrow()["x"].to_pylist() == [1.0, 2.5, 2.5, 4.0]
 
 
 def test_an_infinity_in_scored_data_is_told_on_every_engine_and_nothing_is_written(
@@ -350,34 +299,28 @@ def test_an_error_of_the_user_keeps_its_place_and_traceback_on_every_engine(engi
     assert ", in _fails\n" in "".join(traceback.format_exception(caught.value))  # the line of the user's code
 
 
-@pytest.mark.parametrize("rows", [1, 2, 6])
-def test_codes_are_those_of_all_rows_on_every_engine(engine: Engine, rows: int) -> None:
-    data = engine.from_arrow(pa.table({"c": list("aabbcb")}), fragment_bytes=28 * rows)
-    assert len(data.fragments) == 6 / rows
-    model = ps.Pipeline(st.StringIndexer("c")).fit(data)
-    assert model.transform(data).to_arrow()["c"].to_pylist() == [1, 1, 0, 0, 2, 0]
+# Outputs
 
 
-# 64 to 68: outputs
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_files_of_others_are_kept_and_the_hint_does_not_promise_otherwise(
-    local: Engine, tmp_path: Path, overwrite: bool
-) -> None:
+def test_files_of_others_are_kept_and_the_hint_does_not_promise_otherwise(local: Engine, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "thesis.tex").write_text("...")
     before = contents(tmp_path)
-    with pytest.raises(OutputExistsError, match="holds no manifest") as caught:
-        numbers(local).write_parquet(tmp_path / "theirs", overwrite=overwrite)
-    assert "replaces only what has a manifest; remove it yourself" in str(caught.value.hint)
-    assert contents(tmp_path) == before
+    for overwrite in (False, True):
+        with pytest.raises(OutputExistsError, match="holds no manifest") as caught:
+            numbers(local).write_parquet(tmp_path / "theirs", overwrite=overwrite)
+        assert "replaces only what has a manifest; remove it yourself" in str(caught.value.hint)
+        assert contents(tmp_path) == before
 
 
 FULL = """
-import resource
-model = ps.Pipeline(st.StringIndexer("c")).fit(data.engine.from_arrow(pa.table({"c": list(map(str, range(5000)))})))
-noise = data.engine.from_arrow(pa.table({"x": np.random.rand(20000)}), fragment_bytes=40000)
+import resource, sys
+import numpy as np, pyarrow as pa
+import penstock as ps
+from penstock import stages as st
+local = ps.LocalEngine(device="cpu")
+model = ps.Pipeline(st.StringIndexer("c")).fit(local.from_arrow(pa.table({"c": list(map(str, range(5000)))})))
+noise = local.from_arrow(pa.table({"x": np.random.rand(20000)}), fragment_bytes=40000)
 sys.dont_write_bytecode = True  # Python leaves the half of a file that fits where other processes import it
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
 for write in (noise.write_parquet, model.save):
@@ -391,75 +334,16 @@ for write in (noise.write_parquet, model.save):
 @pytest.mark.thorough
 def test_a_disk_that_is_full_leaves_the_old_output_and_nothing_else(local: Engine, tmp_path: Path) -> None:
     numbers(local).write_parquet(tmp_path / "out")
-    before = contents(tmp_path)
-    told, errors = script(FULL, tmp_path / "out").communicate(timeout=60)
-    assert errors == ""
-    lines = told.splitlines()
+    before, environ = contents(tmp_path), {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", FULL, str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
     assert len(lines) == 2
     for line in lines:
         assert "EFBIG (File too large); needed" in line
         assert "bytes on the file system /" in line
     assert contents(tmp_path) == before
-
-
-KILLED = """
-seen = []
-def kill(frame):
-    seen.append(1)
-    if len(seen) == 5:
-        os.kill(os.getpid(), 9)
-    return frame
-data.map_partitions(kill, {"x": "float64"}).write_parquet(sys.argv[1], overwrite=True)
-"""
-
-
-@pytest.mark.thorough
-def test_a_write_that_is_killed_leaves_the_old_output_and_the_next_cleans_up(
-    local: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    out = tmp_path / "out"
-    numbers(local).write_parquet(out)
-    before = contents(out)
-    killed = script(KILLED, out)
-    killed.communicate(timeout=60)
-    assert killed.returncode == -9
-    assert any("staging" in name for name in os.listdir(tmp_path))
-    assert contents(out) == before
-    assert local.read_parquet(out).count() == 1000
-    with caplog.at_level(logging.WARNING, "penstock"):
-        numbers(local, rows=500).write_parquet(out, overwrite=True)
-    assert "died without finishing" in caplog.text
-    assert os.listdir(tmp_path) == ["out"]
-
-
-RACE = """
-own, other = sys.argv[2], sys.argv[3]
-def meet(frame):
-    open(own, "a").close()
-    deadline = time.monotonic() + 100
-    while not os.path.exists(other):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return frame
-try:
-    print(data.map_partitions(meet, {"x": "float64"}).write_parquet(sys.argv[1], overwrite=True).run_id)
-except ps.errors.CommitConflictError as error:
-    print(error.message)
-"""
-
-
-@pytest.mark.thorough
-def test_of_two_processes_one_wins_and_the_other_is_told_of_it(local: Engine, tmp_path: Path) -> None:
-    out, one, other = tmp_path / "out", tmp_path / "one", tmp_path / "other"
-    numbers(local).write_parquet(out)
-    racers = [script(RACE, out, one, other), script(RACE, out, other, one)]
-    told = sorted((racer.communicate(timeout=200)[0].strip() for racer in racers), key=len)
-    won, lost = told
-    assert json.loads((out / "_manifest.json").read_text())["run_id"] == won
-    assert lost.startswith("run '")
-    assert f"now holds the output of run '{won}'" in lost
-    assert local.read_parquet(out).count() == 1000
-    assert sorted(os.listdir(tmp_path)) == ["one", "other", "out"]
 
 
 @pytest.mark.thorough
@@ -482,55 +366,18 @@ def test_a_model_that_another_run_saved_meanwhile_is_kept(
     assert os.listdir(tmp_path) == ["model"]
 
 
-# 72 to 78: artefacts
+# Artefacts
 
 
-def _flip(model: Path) -> None:
+def test_a_damaged_model_exits_with_6_and_names_the_file(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (booster,) = (model / "booster").iterdir()
     content = bytearray(booster.read_bytes())
     content[len(content) // 2] ^= 1
     booster.write_bytes(content)
-
-
-def _pickle(model: Path) -> None:
-    os.rename(model, f"{model}.before")
-    model.write_bytes(pickle.dumps({"weights": [1.0]}))
-
-
-def _link(model: Path) -> None:
-    os.rename(model / "schema.json", model.parent / "schema.json")
-    os.symlink(model.parent / "schema.json", model / "schema.json")
-
-
-def _manifest(old: str, new: str) -> Callable[[Path], None]:
-    def change(model: Path) -> None:
-        text = (model / "_manifest.json").read_text()
-        assert old in text
-        (model / "_manifest.json").write_text(text.replace(old, new, 1))
-
-    return change
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("damage", "kind", "path", "words"),
-    [
-        (_flip, "ArtifactIntegrityError", "booster/1.0.ubj", "has sha256"),
-        (_pickle, "UntrustedArtifactError", "", "is a file, a pickle"),
-        (_link, "UntrustedArtifactError", "schema.json", "symbolic link"),
-        (_manifest('"schema.json"', '"../x.json"'), "UntrustedArtifactError", "_manifest.json", "'../x.json'"),
-        (_manifest('"format_version": 1', '"format_version": 2'), "ArtifactVersionError", "_manifest.json", "reads 1"),
-    ],
-    ids=["bit", "pickle", "link", "path outside", "newer format"],
-)
-def test_a_damaged_model_exits_with_6_and_names_the_file(
-    model: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], kind: str, path: str, words: str
-) -> None:
-    damage(model)
     code, told = command(capsys, "score", "model", "--data", "data", "--out", "out")
-    assert (code, told["error"]["type"]) == (6, kind)
-    assert told["error"]["path"].rstrip("/") == str(model / path)  # though the model was named by a relative path
-    assert words in told["error"]["message"]
+    assert (code, told["error"]["type"]) == (6, "ArtifactIntegrityError")
+    assert told["error"]["path"] == str(booster)  # though the model was named by a relative path
+    assert "has sha256" in told["error"]["message"]
     assert not (model.parent / "out").exists()
 
 

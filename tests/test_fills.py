@@ -33,13 +33,11 @@ def read(engine, table: pa.Table):
     return engine.from_arrow(table, fragment_bytes=1000)
 
 
-def scans(pipeline: ps.Pipeline, data) -> int:
-    return pipeline.plan(data).scans
-
-
-@pytest.mark.thorough
 def test_a_scaler_learns_of_imputed_values_in_the_same_scan(engine, table):
-    model = ps.Pipeline(st.Imputer(["x", "n", "f"]), st.StandardScaler(["x", "n", "f", "y"])).fit(read(engine, table))
+    pipeline = ps.Pipeline(st.Imputer(["x", "n", "f"]), st.StandardScaler(["x", "n", "f", "y"]))
+    told = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).explain(read(engine, table))
+    assert "gathers Moments (but for what is filled in) of x for StandardScaler" in told
+    model = pipeline.fit(read(engine, table))
     filled = pl.DataFrame(table).with_columns(pl.col("n").cast(pl.Float64), pl.col("f"))
     filled = filled.with_columns(pl.col(name).fill_null(model.fitted[0]["values"][name]) for name in "xnf")
     assert model.report.scans == 1
@@ -91,40 +89,31 @@ def test_two_imputers_in_a_row_are_as_one(local, table):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("between", "most"),
-    [
+def test_what_cannot_be_told_apart_waits(local, table, subtests):
+    data = read(local, table)
+    filled = pl.DataFrame(table)["x"].fill_null(pl.DataFrame(table)["x"].mean())
+    for between, least in [
         (st.RobustScaler("x"), 2),  # quantiles cannot be told of a value afterwards
         (st.Imputer("x", strategy="constant", fill_value=0.0), 2),  # it leaves no nulls
         (st.DropNulls("y"), 2),  # which nulls are left is not known
         (st.Expect("x is not None", action="drop"), 2),
         (st.Interaction(["x", "y"]), 1),  # it leaves x as it is
-    ],
-    ids=lambda value: getattr(value, "title", value),
-)
-def test_what_cannot_be_told_apart_waits(local, table, between, most):
-    data = read(local, table)
-    pipeline = ps.Pipeline(st.Imputer("x"), between, st.StandardScaler("x"))
-    filled = pl.DataFrame(table)["x"].fill_null(pl.DataFrame(table)["x"].mean())
-    model = pipeline.fit(data)
-    assert model.report.scans >= most
-    if not isinstance(between, st.RobustScaler):
-        assert model.fitted[2]["mean"]["x"] == pytest.approx(filled.mean(), rel=1e-12)
+    ]:
+        with subtests.test(between.title):
+            model = ps.Pipeline(st.Imputer("x"), between, st.StandardScaler("x")).fit(data)
+            assert model.report.scans >= least
+            if not isinstance(between, st.RobustScaler):
+                assert model.fitted[2]["mean"]["x"] == pytest.approx(filled.mean(), rel=1e-12)
 
 
-@pytest.mark.thorough
-def test_what_is_filled_by_group_is_waited_for(local, table):
+def test_what_is_filled_by_group_and_a_product_of_a_filled_column_are_waited_for(local, table):
     model = ps.Pipeline(st.Imputer("x", by="whole"), st.StandardScaler("x")).fit(read(local, table))
     frame = pl.DataFrame(table)
     filled = frame.select(pl.col("x").fill_null(pl.col("x").mean().over("whole")))["x"]
     assert model.report.scans == 2
     assert model.fitted[1]["mean"]["x"] == pytest.approx(filled.mean(), rel=1e-12)
-
-
-def test_a_product_of_a_filled_column_waits_for_it(local, table):
     pipeline = ps.Pipeline(st.Imputer("x"), st.Interaction(["x", "y"]), st.StandardScaler("x:y"))
     model = pipeline.fit(read(local, table))
-    frame = pl.DataFrame(table)
     product = frame["x"].fill_null(frame["x"].mean()) * frame["y"]
     assert model.report.scans == 2
     assert model.fitted[2]["mean"]["x:y"] == pytest.approx(product.mean(), rel=1e-9)
@@ -137,14 +126,11 @@ def test_a_column_without_nulls_has_the_moments_of_its_values_to_the_bit(local, 
     assert filled.fitted[1] == plain.fitted[0]
 
 
-def test_a_column_of_nulls_is_refused_by_the_stage_that_fills_it(local):
-    data = local.from_arrow(pa.table({"x": pa.array([None, None], pa.float64())}))
+def test_values_that_a_stage_cannot_take_are_refused_by_it(local):
+    nulls = local.from_arrow(pa.table({"x": pa.array([None, None], pa.float64())}))
     with pytest.raises(PenstockError, match="x") as raised:
-        ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(data)
+        ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(nulls)
     assert raised.value.stage == "Imputer"
-
-
-def test_a_value_outside_of_a_stage_between_is_an_error(local):
     data = local.from_arrow(pa.table({"x": [-3.0, -2.5, None, 0.5]}))
     with pytest.raises(DataValueError):
         ps.Pipeline(st.Imputer("x"), st.Log1p("x"), st.StandardScaler("x")).fit(data)
@@ -175,8 +161,3 @@ def test_states_that_are_kept_serve_when_the_mean_moves(local, table, tmp_path):
     assert first.fitted[0] != second.fitted[0]
     assert second.report.rows.cached == ROWS
     assert second.digest == pipeline.fit(data).digest
-
-
-def test_a_plan_says_what_is_gathered_without_what_is_filled_in(local, table):
-    told = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).explain(read(local, table))
-    assert "gathers Moments (but for what is filled in) of x for StandardScaler" in str(told)

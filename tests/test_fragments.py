@@ -35,17 +35,19 @@ def test_pack_fills_fragments_to_the_target_and_numbers_them() -> None:
     assert [fragment.index for fragment in fragments] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("sizes", [[250] * 8, [7, 1, 1, 9, 3, 3, 2, 8], [5, 0, 5, 1], [1, 1, 30, 1]])
-def test_pack_makes_as_few_fragments_as_fit_and_the_largest_as_small_as_it_can_be(sizes: list[int]) -> None:
-    most = 10 if sizes[0] < 250 else 1500
-    fragments = pack([Piece("a", 100 * place, size) for place, size in enumerate(sizes)], bytes_per_row=1, target=most)
-    places = range(1, len(sizes))
-    ways = [(0, *cut, len(sizes)) for count in range(len(sizes)) for cut in itertools.combinations(places, count)]
-    largest = {way: max(sum(sizes[low:high]) for low, high in itertools.pairwise(way)) for way in ways}
-    allowed = [way for way in ways if largest[way] <= max(most, *sizes)]
-    fewest = min(map(len, allowed))
-    assert len(fragments) == fewest - 1
-    assert max(each.rows for each in fragments) == min(largest[way] for way in allowed if len(way) == fewest)
+def test_pack_makes_as_few_fragments_as_fit_and_the_largest_as_small_as_it_can_be() -> None:
+    for most, sizes in (
+        (1500, [250] * 8), (10, [7, 1, 1, 9, 3, 3, 2, 8]), (10, [5, 0, 5, 1]), (10, [1, 1, 30, 1]), (20, [4] * 10),
+    ):  # fmt: skip
+        pieces = [Piece("a", 1000 * place, size) for place, size in enumerate(sizes)]
+        fragments = pack(pieces, bytes_per_row=1, target=most)
+        places = range(1, len(sizes))
+        ways = [(0, *cut, len(sizes)) for count in range(len(sizes)) for cut in itertools.combinations(places, count)]
+        largest = {way: max(sum(sizes[low:high]) for low, high in itertools.pairwise(way)) for way in ways}
+        allowed = [way for way in ways if largest[way] <= max(most, *sizes)]
+        fewest = min(map(len, allowed))
+        assert len(fragments) == fewest - 1
+        assert max(each.rows for each in fragments) == min(largest[way] for way in allowed if len(way) == fewest)
 
 
 def test_pack_gives_files_the_same_fragments_whatever_comes_after_them() -> None:
@@ -75,11 +77,8 @@ def test_pack_joins_neighbours_of_one_file_and_nothing_else() -> None:
         ("b", 0, 5),
         ("b", 6, 5),
     ]
-
-
-def test_pack_never_joins_ranges_of_text() -> None:
-    pieces = [Piece("a", 0, 5, begin=0, end=50), Piece("a", 5, 5, begin=50, end=99)]
-    assert pack(pieces, 1)[0].pieces == tuple(pieces)
+    ranges = [Piece("a", 0, 5, begin=0, end=50), Piece("a", 5, 5, begin=50, end=99)]  # of text are never joined
+    assert pack(ranges, 1)[0].pieces == tuple(ranges)
 
 
 @pytest.mark.thorough
@@ -100,20 +99,13 @@ def test_row_bytes_adds_up_widths() -> None:
     assert row_bytes(schema) == 8 + 4 + 1 + 28
 
 
-def test_the_hash_is_splitmix64() -> None:
+def test_the_hash_is_splitmix64_of_each_row_by_itself() -> None:
     # The first five outputs for seed 1234567 that are widely used as a test of implementations.
     published = [
-        6457827717110365317,
-        3203168211198807973,
-        9817491932198370423,
-        4593380528125082431,
-        16408922859458223821,
-    ]
+        6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
+    ]  # fmt: skip
     found = hash_rows(np.arange(5, dtype=np.uint64), seed=1234567)
     assert [int(value * 2**53) for value in found] == [value >> 11 for value in published]
-
-
-def test_the_hash_of_a_row_does_not_depend_on_its_neighbours() -> None:
     whole = hash_rows(np.arange(1000, dtype=np.uint64), seed=-5)
     assert np.array_equal(whole[700:710], hash_rows(np.arange(700, 710, dtype=np.uint64), seed=-5))
 
@@ -126,40 +118,26 @@ def test_kept_rows_are_those_of_every_sample() -> None:
     assert np.array_equal(kept, first.mask(rows) & second.mask(rows))
 
 
-def test_split_parts_are_disjoint_and_complete(local: Engine, numbers: pa.Table) -> None:
-    parts = [rows_of(part) for part in local.from_arrow(numbers).split([0.5, 0.3, 0.2], seed=3)]
-    assert sorted(itertools.chain(*parts)) == list(range(ROWS))
-
-
-def test_split_parts_have_about_their_shares(local: Engine, numbers: pa.Table) -> None:
-    sizes = [part.count() for part in local.from_arrow(numbers).split([6, 3, 1], seed=3)]
-    deviations = [
-        (size - ROWS * share) / (ROWS * share * (1 - share)) ** 0.5
-        for size, share in zip(sizes, (0.6, 0.3, 0.1), strict=True)
-    ]
-    assert max(map(abs, deviations)) < 4  # binomial: 4 standard deviations
-
-
-def test_split_keeps_the_order_of_rows(local: Engine, numbers: pa.Table) -> None:
-    part = rows_of(local.from_arrow(numbers).split([0.5, 0.5], seed=3)[0])
-    assert part == sorted(part)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("fragment_bytes", [80, 4096, 2**28])
-def test_split_gives_the_same_rows_whatever_the_fragments(
-    local: Engine, numbers: pa.Table, fragment_bytes: int
+def test_split_parts_are_disjoint_complete_and_in_order_and_have_about_their_shares(
+    local: Engine, numbers: pa.Table
 ) -> None:
-    expected = np.flatnonzero(hash_rows(np.arange(ROWS, dtype=np.uint64), 9) < 0.3).tolist()
-    assert rows_of(local.from_arrow(numbers, fragment_bytes=fragment_bytes).split([0.3, 0.7], seed=9)[0]) == expected
+    parts = [rows_of(part) for part in local.from_arrow(numbers).split([6, 3, 1], seed=3)]
+    assert sorted(itertools.chain(*parts)) == list(range(ROWS))
+    assert parts == [sorted(part) for part in parts]
+    for part, share in zip(parts, (0.6, 0.3, 0.1), strict=True):
+        deviation = (len(part) - ROWS * share) / (ROWS * share * (1 - share)) ** 0.5
+        assert abs(deviation) < 4  # binomial: 4 standard deviations
 
 
-def test_split_gives_the_same_rows_whatever_the_files(local: Engine, numbers: pa.Table, tmp_path: Path) -> None:
+def test_split_gives_the_same_rows_whatever_the_fragments_and_files(
+    local: Engine, numbers: pa.Table, tmp_path: Path
+) -> None:
     for number, start in enumerate(range(0, ROWS, 900)):
         pq.write_table(numbers.slice(start, 900), tmp_path / f"{number}.parquet", row_group_size=70 + number)
-    files = local.read_parquet(str(tmp_path / "*.parquet"), fragment_bytes=2000)
-    expected = rows_of(local.from_arrow(numbers).split([0.3, 0.7], seed=9)[0])
-    assert rows_of(files.split([0.3, 0.7], seed=9)[0]) == expected
+    datasets = [local.from_arrow(numbers, fragment_bytes=each) for each in (80, 4096, 2**28)]
+    expected = np.flatnonzero(hash_rows(np.arange(ROWS, dtype=np.uint64), 9) < 0.3).tolist()
+    for data in (*datasets, local.read_parquet(str(tmp_path / "*.parquet"), fragment_bytes=2000)):
+        assert rows_of(data.split([0.3, 0.7], seed=9)[0]) == expected
 
 
 def test_a_split_of_a_split_with_the_same_seed_is_independent_of_it(local: Engine, numbers: pa.Table) -> None:
@@ -168,30 +146,21 @@ def test_a_split_of_a_split_with_the_same_seed_is_independent_of_it(local: Engin
     assert abs(quarter - half.count() / 2) < 4 * (half.count() / 4) ** 0.5
 
 
-@pytest.mark.parametrize("weights", [[], [0.5, 0.0], [0.5, -1.0], [0.5, float("nan")], [float("inf"), 1.0]])
-def test_weights_that_are_no_shares_are_refused(local: Engine, numbers: pa.Table, weights: list[float]) -> None:
-    with pytest.raises(ConfigError, match="expected positive numbers"):
-        local.from_arrow(numbers).split(weights, seed=1)
+def test_weights_that_are_no_shares_are_refused(local: Engine, numbers: pa.Table) -> None:
+    for weights in ([], [0.5, 0.0], [0.5, -1.0], [0.5, float("nan")], [float("inf"), 1.0]):
+        with pytest.raises(ConfigError, match="expected positive numbers"):
+            local.from_arrow(numbers).split(weights, seed=1)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_deal_gives_every_row_to_one_rank_in_even_runs(size: int) -> None:
+def test_deal_gives_every_row_to_one_rank_in_even_runs() -> None:
     fragments = pack([Piece("a", 0, 50), Piece("b", 0, 3), Piece("c", 0, 47)], bytes_per_row=1, target=60)
-    runs = deal(fragments, size)
-    rows = [fragment.start + row for run in runs for fragment in run for row in range(fragment.rows)]
-    lengths = [sum(fragment.rows for fragment in run) for run in runs]
-    assert rows == list(range(100))
-    assert max(lengths) - min(lengths) <= 1
-
-
-def test_deal_leaves_ranks_without_rows_where_there_are_fewer_rows_than_ranks() -> None:
-    runs = deal(pack([Piece("a", 0, 2)], 1), 4)
-    assert sorted(sum(fragment.rows for fragment in run) for run in runs) == [0, 0, 1, 1]
-
-
-def test_deal_never_cuts_a_range_of_text() -> None:
-    piece = Piece("a.csv", 0, 10, begin=0, end=100)
-    assert [fragment.pieces for run in deal(pack([piece], 1), 2) for fragment in run] == [(piece,)]
+    for size in (1, 2, 3, 7, 101):
+        runs = deal(fragments, size)
+        rows = [fragment.start + row for run in runs for fragment in run for row in range(fragment.rows)]
+        lengths = [sum(fragment.rows for fragment in run) for run in runs]
+        assert rows == list(range(100))
+        assert len(lengths) == size
+        assert max(lengths) - min(lengths) <= 1
 
 
 def test_runs_begin_evenly_spread_and_go_over_the_ends_of_pieces() -> None:
@@ -210,7 +179,8 @@ def test_runs_of_all_rows_have_each_once() -> None:
     assert len(rows) == len(set(rows)) == 4 * (103 // 4)
 
 
-def test_runs_of_text_are_two_pieces() -> None:
+def test_ranges_of_text_are_never_cut() -> None:
     pieces = [Piece("a.csv", 10 * n, 10, begin=100 * n, end=100 * n + 100) for n in range(6)]
     fragments = pack(pieces, bytes_per_row=1, target=20)
     assert [[piece.first for f in run for piece in f.pieces] for run in runs(fragments, 8, 5)] == [[0], [20]]
+    assert [fragment.pieces for run in deal(pack(pieces[:1], 1), 2) for fragment in run] == [(pieces[0],)]

@@ -3,16 +3,15 @@
 That cuDF's kernels answer so is for ``pytest --device gpu`` to show.
 """
 
+# ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
+
 from __future__ import annotations
 
 import datetime
 import math
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import cudf_stand_in
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -20,111 +19,91 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
-import xgboost
-import xgboost.data
 from cudf_stand_in.arrays import given_host
+from on_stand_in import cpu, gpu, on_gpu, standing_in  # noqa: F401
 
-from penstock import devices, frames
+from penstock import frames
 from penstock.core.schemas import canonical
-from penstock.devices import Device
 from penstock.engines.local import LocalEngine
 from penstock.errors import SchemaError
-from penstock.frames import cudf, hashing, matrices
+from penstock.frames import hashing, matrices
 from penstock.stages.base import Stage
-from penstock.stages.training.trees import _boosting
-from penstock.testing import discover_examples, trials
-from penstock.testing.cases import CASES, cases_for, trains
+from penstock.stages.registry import discover
+from penstock.testing import examples_of, trials
+from penstock.testing.cases import cases_for, trains
 from penstock.testing.checks.frames import check_schema
 from penstock.testing.checks.partitions import rounding
 from penstock.testing.compare import RTOL, demand_equal
 from penstock.testing.suite import shorthand
 
-pytestmark = pytest.mark.cpu("cuDF is a stand-in")
-
-
-def _choose(choice: str) -> Device:
-    return Device("gpu", 0) if choice == "gpu" else Device("cpu")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[None]:
-    """The stand-in where cuDF, CuPy and pylibcudf are imported; XGBoost and PyTorch read its arrays on the host."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, module in cudf_stand_in.modules().items():
-            patch.setitem(sys.modules, name, module)
-        for owner, name in _READERS:
+    """The stand-in for cuDF, whose arrays XGBoost and PyTorch read on the host."""
+    import torch
+    import xgboost
+    import xgboost.data
+
+    from penstock.stages.training.trees import _boosting
+
+    readers = (
+        (xgboost.Booster, "inplace_predict"),
+        (xgboost.data, "dispatch_data_backend"),
+        (xgboost.data, "dispatch_meta_backend"),
+        (xgboost.data, "_proxy_transform"),
+        (torch, "as_tensor"),
+    )
+    with standing_in() as patch:
+        for owner, name in readers:
             patch.setattr(owner, name, given_host(getattr(owner, name)))
-        patch.setattr(devices, "choose", _choose)
-        patch.setattr(devices, "use", lambda kind: Device("cpu"))
         patch.setattr(_boosting, "_check_device", lambda booster, rank: None)
-        cudf.types.cache_clear()
         trials.home.cache_clear()
         yield
-    cudf.types.cache_clear()
     trials.home.cache_clear()
 
 
-_READERS: tuple[tuple[Any, str], ...] = (
-    (xgboost.Booster, "inplace_predict"),
-    (xgboost.data, "dispatch_data_backend"),
-    (xgboost.data, "dispatch_meta_backend"),
-    (xgboost.data, "_proxy_transform"),
-    (torch, "as_tensor"),
-)
-
-
-@pytest.fixture(scope="module")
-def gpu(stand_in: None) -> LocalEngine:
-    return LocalEngine(device="gpu")
-
-
-@pytest.fixture(scope="module")
-def cpu(stand_in: None) -> LocalEngine:
-    return LocalEngine(device="cpu")
-
-
-STAGES = [stage for stage in discover_examples() if "cpu" in stage.tags.devices]
-FIRST = list({type(stage): stage for stage in reversed(STAGES)}.values())
+KINDS = {name: kind for name, kind in discover().items() if "cpu" in kind.tags.devices}
 OF_EACH = ("ordinary", "not_a_number")
 """Tables that every example is tried on; on the others the first of a class."""
 OF_NUMBERS = ("constant", "offset", "large_numbers", "one_row")
 """Tables that are hard on arithmetic, which is NumPy's here and there: for ``conformance/exhaustive_gpu.py``."""
 
-
-def pairs(stage: Stage, names: Sequence[str]) -> Iterator[Any]:
-    """Yield a stage with each of these cases that it meets."""
-    for case in cases_for(stage):
-        if case.name in names:
-            thorough = [] if stage in FIRST and case.name == "ordinary" else [pytest.mark.thorough]
-            yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=thorough)
+each_kind = pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in KINDS])
 
 
-OF_FRAMES = [name for name in CASES if name not in OF_NUMBERS]
-PAIRS = [pair for stage in STAGES for pair in pairs(stage, OF_FRAMES if stage in FIRST else OF_EACH)]
+def demand(name: str, gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests, *, rest: bool = False) -> None:
+    """Ask of each example of a class what it gives on each table that it meets, and whether it declares its columns.
+
+    The rest is what the suite leaves to the exhaustive tests.
+    """
+    for place, stage in enumerate(examples_of(KINDS[name])):
+        title = shorthand(stage)
+        for case in cases_for(stage):
+            is_asked = case.name in OF_EACH if place else case.name not in OF_NUMBERS
+            if is_asked != rest:
+                with subtests.test(f"{title}-{case.name}"):
+                    demand_same(stage, case.name, gpu, cpu)
+        # columns may follow the types of numbers, but of what is trained, which takes all as a matrix of one type
+        if (place == 0 and not trains(stage)) != rest:
+            with subtests.test(f"{title} declares what it makes"):
+                check_schema(stage, gpu)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("stage", "case"), PAIRS)
-def test_a_stage_gives_what_it_gives_on_a_cpu(stage: Stage, case: str, gpu: LocalEngine, cpu: LocalEngine) -> None:
+def demand_same(stage: Stage, case: str, gpu: LocalEngine, cpu: LocalEngine) -> None:
     found, expected = trials.whole(stage, gpu, case), trials.whole(stage, cpu, case)
     trials.demand_same_failure(found, expected)
     if found.output is not None and expected.output is not None:
         demand_equal(found.output, expected.output, stage.title, rtol=RTOL, atol=rounding(stage, expected.given))
 
 
-UNTRAINED = [stage for stage in FIRST if not trains(stage)]
-"""Stages whose columns may follow the types of numbers; what is trained takes all as a matrix of one type."""
-
-
 @pytest.mark.thorough
-@pytest.mark.parametrize("stage", UNTRAINED, ids=shorthand)
-def test_a_stage_declares_what_a_gpu_makes(stage: Stage, gpu: LocalEngine) -> None:
-    check_schema(stage, gpu)
-
-
-def on_gpu(table: pa.Table) -> nw.DataFrame:
-    return frames.from_arrow(table, "gpu")
+@each_kind
+def test_a_stage_gives_what_it_gives_on_a_cpu(
+    name: str, gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
+) -> None:
+    demand(name, gpu, cpu, subtests)
 
 
 def test_nan_is_null_and_an_infinity_is_a_value(stand_in: None) -> None:
@@ -147,16 +126,15 @@ def test_codes_are_positions_unseen_and_null_also_of_rows_that_were_filtered(sta
     assert frames.to_arrow(filled).to_pydict() == {"c": [1, 3, 2, 0], "keep": [True] * 4}
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"), [(["b", "a"], [None, "a", "b"]), ([True, False], [None, False, True]), ([], [None] * 3)]
-)
-def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(
-    values: list[Any], expected: list[Any], stand_in: None
-) -> None:
+def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(stand_in: None) -> None:
     frame = on_gpu(pa.table({"c": pa.array([0, 9, None, 1, 0], pa.int32()), "keep": [False, True, False, True, True]}))
-    categories = pa.array(values, pa.string() if not values else None)
-    decoded = frames.decode(frame.filter(nw.col("keep"))["c"], categories)
-    assert frames.to_arrow(decoded.to_frame())["c"].to_pylist() == expected
+    for values, expected in (
+        (pa.array(["b", "a"]), [None, "a", "b"]),
+        (pa.array([True, False]), [None, False, True]),
+        (pa.array([], pa.string()), [None] * 3),
+    ):
+        decoded = frames.decode(frame.filter(nw.col("keep"))["c"], values)
+        assert frames.to_arrow(decoded.to_frame())["c"].to_pylist() == expected
 
 
 def test_hashes_are_those_of_a_cpu_and_of_null_null(stand_in: None) -> None:
@@ -173,13 +151,13 @@ def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> No
     assert matrices.to_matrix(frame, []).shape == (2, 0)
 
 
-@pytest.mark.parametrize("rows", [0, 2])
-def test_a_matrix_becomes_a_column_of_lists(rows: int, stand_in: None) -> None:
-    frame = on_gpu(pa.table({"x": pa.array(range(rows), pa.int64())}))
-    values = np.arange(2 * rows, dtype=np.float64).reshape(rows, 2)
-    made = frames.to_arrow(frame.with_columns(matrices.column(frame, "v", values)))
-    assert made.schema.field("v").type == pa.list_(pa.float64())
-    assert made["v"].to_pylist() == values.tolist()
+def test_a_matrix_becomes_a_column_of_lists(stand_in: None) -> None:
+    for rows in (0, 2):
+        frame = on_gpu(pa.table({"x": pa.array(range(rows), pa.int64())}))
+        values = np.arange(2 * rows, dtype=np.float64).reshape(rows, 2)
+        made = frames.to_arrow(frame.with_columns(matrices.column(frame, "v", values)))
+        assert made.schema.field("v").type == pa.list_(pa.float64())
+        assert made["v"].to_pylist() == values.tolist()
 
 
 SCHEMA = pa.schema({"s": pa.string(), "absent": pa.date32(), "n": pa.int64(), "d": pa.date32(), "none": pa.null()})
@@ -200,9 +178,9 @@ def test_conforming_refuses_what_a_type_cannot_hold(stand_in: None) -> None:
         frames.conform(on_gpu(pa.table({"n": [300]})), pa.schema({"n": pa.int8()}))
 
 
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.list_(pa.float64()), pa.string()], ids=str)
-def test_a_file_has_the_types_of_its_schema(kind: pa.DataType, stand_in: None, tmp_path: Path) -> None:
-    table = pa.table({"c": pa.array([None, None], kind)})
+def test_a_file_has_the_types_of_its_schema(stand_in: None, tmp_path: Path) -> None:
+    kinds = {"day": pa.date32(), "time": pa.timestamp("us"), "list": pa.list_(pa.float64()), "text": pa.string()}
+    table = pa.table({name: pa.array([None, None], kind) for name, kind in kinds.items()})
     path = tmp_path / "f.parquet"
     frames.write_parquet(frames.conform(on_gpu(table), table.schema), str(path), table.schema)
     assert pq.read_table(path).cast(table.schema).equals(table)
@@ -242,10 +220,10 @@ def test_frames_are_joined_in_order(stand_in: None) -> None:
     assert frames.to_arrow(joined.with_columns(y=nw.col("x") * 2))["y"].to_pylist() == [2, 4, 6]
 
 
-@pytest.mark.parametrize("kind", [pa.time64("us"), pa.list_(pa.binary()), pa.decimal256(50, 1)], ids=str)
-def test_a_type_that_cudf_lacks_is_refused_with_the_column(kind: pa.DataType, stand_in: None) -> None:
-    with pytest.raises(SchemaError, match=r"column 'odd' is .*, which cuDF cannot hold"):
-        on_gpu(pa.table({"x": [1], "odd": pa.nulls(1, kind)}))
+def test_a_type_that_cudf_lacks_is_refused_with_the_column(stand_in: None) -> None:
+    for kind in (pa.time64("us"), pa.list_(pa.binary()), pa.decimal256(50, 1)):
+        with pytest.raises(SchemaError, match=r"column 'odd' is .*, which cuDF cannot hold"):
+            on_gpu(pa.table({"x": [1], "odd": pa.nulls(1, kind)}))
 
 
 @pytest.mark.thorough

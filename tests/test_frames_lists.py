@@ -15,26 +15,21 @@ from penstock.frames import lists as frames_lists
 KINDS = {"numbers": float, "integers": int, "strings": "item {}".format}
 
 
-def drawn(make, rows=300, items=12, longest=8, seed=5):
-    """Return distinct predictions and labels of a few items; one prediction is much longer than the rest."""
-    rng = np.random.default_rng(seed)
-    lists = [[make(item) for item in rng.permutation(items)[: rng.integers(0, longest)]] for _ in range(2 * rows)]
-    lists[0] = [make(item) for item in range(40)]
-    return lists[:rows], lists[rows:]
+def drawn(rows=300, items=12, longest=8):
+    """Yield distinct predictions and labels of a few items, of each kind; one prediction is much longer than others."""
+    for make in KINDS.values():
+        rng = np.random.default_rng(5)
+        lists = [[make(item) for item in rng.permutation(items)[: rng.integers(0, longest)]] for _ in range(2 * rows)]
+        lists[0] = [make(item) for item in range(40)]
+        yield lists[:rows], lists[rows:]
 
 
 def held(predictions, labels, **others):
     return frames.from_arrow(pa.table({"p": predictions, "l": labels, **others}))
 
 
-@pytest.fixture(params=KINDS)
-def pair(request):
-    return drawn(KINDS[request.param])
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [
+def test_elements_are_compared_in_one_type(subtests):
+    for left, right, expected in [
         (pa.int8(), pa.int64(), pa.int64()),
         (pa.int64(), pa.float32(), pa.float64()),
         (pa.float32(), pa.float32(), pa.float64()),
@@ -46,26 +41,24 @@ def pair(request):
         (pa.uint64(), pa.int64(), None),
         (pa.bool_(), pa.bool_(), None),
         (pa.list_(pa.int64()), pa.list_(pa.int64()), None),
-    ],
-)
-def test_elements_are_compared_in_one_type(left, right, expected):
-    assert frames_lists.element_type(pa.list_(left), pa.large_list(right)) == expected
-    assert frames_lists.element_type(pa.list_(right), pa.list_(left, 3)) == expected
+    ]:
+        with subtests.test(left=left):
+            assert frames_lists.element_type(pa.list_(left), pa.large_list(right)) == expected
+            assert frames_lists.element_type(pa.list_(right), pa.list_(left, 3)) == expected
 
 
-def test_what_is_not_a_list_has_no_elements():
+def test_what_cannot_be_compared_is_refused_with_both_types():
     assert frames_lists.element_type(pa.int64(), pa.list_(pa.int64())) is None
+    for predictions, labels in (([["a"]], [[1]]), ([1], [[1]]), ([[True]], [[True]])):
+        with pytest.raises(SchemaError, match=r"'p' \(.*\) and 'l' \(.*\) cannot be compared[\s\S]*Hint: Cast"):
+            frames_lists.on_host(held(predictions, labels), ("p", "l"))
 
 
-def test_both_columns_get_one_type_and_the_others_stay():
+def test_both_columns_get_one_type_of_lists_of_any_length_and_the_others_stay():
     found = frames_lists.on_host(held([[1]], [[2.5]], w=[3], more=["x"]), ("p", "l"), ["w"])
     assert nw.to_native(found).schema == {"p": pl.List(pl.Float64), "l": pl.List(pl.Float64), "w": pl.Int64}
-
-
-def test_lists_of_a_fixed_length_are_lists():
-    table = pa.table({"p": pa.array([[1, 2]], pa.list_(pa.int64(), 2)), "l": [[2]]})
-    found = frames_lists.on_host(frames.from_arrow(table), ("p", "l"))
-    assert found.rows() == [([1, 2], [2])]
+    fixed = held(pa.array([[1, 2]], pa.list_(pa.int64(), 2)), [[2]])
+    assert frames_lists.on_host(fixed, ("p", "l")).rows() == [([1, 2], [2])]
 
 
 def test_zero_and_minus_zero_are_one_element():
@@ -74,28 +67,21 @@ def test_zero_and_minus_zero_are_one_element():
     assert frames_lists.with_intersection(found, "p", "l", "both")["both"].to_list() == [[0.0]]
 
 
-@pytest.mark.parametrize(("predictions", "labels"), [([["a"]], [[1]]), ([1], [[1]]), ([[True]], [[True]])])
-def test_what_cannot_be_compared_is_refused_with_both_types(predictions, labels):
-    with pytest.raises(SchemaError, match=r"'p' \(.*\) and 'l' \(.*\) cannot be compared[\s\S]*Hint: Cast"):
-        frames_lists.on_host(held(predictions, labels), ("p", "l"))
+def test_the_intersection_is_that_of_sets():
+    for predictions, labels in drawn():
+        found = frames_lists.with_intersection(held(predictions, labels), "p", "l", "both")["both"].to_list()
+        assert [set(each) for each in found] == [set(p) & set(t) for p, t in zip(predictions, labels, strict=True)]
 
 
-def test_the_intersection_is_that_of_sets(pair):
-    found = frames_lists.with_intersection(held(*pair), "p", "l", "both")["both"].to_list()
-    assert [set(each) for each in found] == [set(p) & set(t) for p, t in zip(*pair, strict=True)]
-
-
-def test_element_sums_add_the_weight_of_every_list_that_holds_it(pair):
-    weights = np.random.default_rng(6).integers(0, 5, len(pair[0])).astype(float)
-    expected = {}
-    for elements, weight in zip(pair[0], weights, strict=True):
-        expected |= {element: expected.get(element, 0.0) + weight for element in elements}
-    found = frames_lists.element_sums(held(*pair, w=weights), "p", "w")
-    assert dict(zip(found["element"].to_pylist(), found["weight"].to_pylist(), strict=True)) == expected
-
-
-def test_without_weights_the_lists_that_hold_an_element_are_counted():
-    found = frames_lists.element_sums(held([["a", "b"], [], ["b"]], [["a"]] * 3), "p", None)
+def test_element_sums_add_the_weight_of_every_list_that_holds_it():
+    for predictions, labels in drawn():
+        weights = np.random.default_rng(6).integers(0, 5, len(predictions)).astype(float)
+        expected = {}
+        for elements, weight in zip(predictions, weights, strict=True):
+            expected |= {element: expected.get(element, 0.0) + weight for element in elements}
+        found = frames_lists.element_sums(held(predictions, labels, w=weights), "p", "w")
+        assert dict(zip(found["element"].to_pylist(), found["weight"].to_pylist(), strict=True)) == expected
+    found = frames_lists.element_sums(held([["a", "b"], [], ["b"]], [["a"]] * 3), "p", None)  # lists are counted
     assert sorted(found.to_pylist(), key=str) == [{"element": "a", "weight": 1.0}, {"element": "b", "weight": 2.0}]
 
 
@@ -111,18 +97,15 @@ def test_distinct_elements_are_counted():
     assert frames_lists.distinct(held([[1]] * 3, [[2, 2, 3], [], [2]]), "l").tolist() == [2, 0, 1]
 
 
-def test_hits_are_the_rows_whose_item_at_a_place_is_wanted(pair):
-    predictions, labels = pair
-    expected = [
-        [row for row, items in enumerate(predictions) if place < len(items) and items[place] in labels[row]]
-        for place in range(40)
-    ]
-    assert [rows.tolist() for rows in frames_lists.hits(held(*pair), "p", "l")] == expected
-
-
-def test_without_rows_there_are_no_places():
-    empty = pa.table({name: pa.array([], pa.list_(pa.int64())) for name in ("p", "l")})
-    assert list(frames_lists.hits(frames.from_arrow(empty), "p", "l")) == []
+def test_hits_are_the_rows_whose_item_at_a_place_is_wanted():
+    for predictions, labels in drawn():
+        expected = [
+            [row for row, items in enumerate(predictions) if place < len(items) and items[place] in labels[row]]
+            for place in range(40)
+        ]
+        assert [rows.tolist() for rows in frames_lists.hits(held(predictions, labels), "p", "l")] == expected
+    empty = pa.array([], pa.list_(pa.int64()))
+    assert list(frames_lists.hits(held(empty, empty), "p", "l")) == []
 
 
 def test_a_frame_on_a_gpu_is_copied_to_the_host(monkeypatch):

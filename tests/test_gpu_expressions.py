@@ -10,17 +10,16 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 import pytest
-from test_frames_gpu_contract import cpu, gpu, on_gpu, stand_in  # noqa: F401
+from on_stand_in import cpu, gpu, on_gpu, stand_in  # noqa: F401
 
 import penstock as ps
 from penstock import frames
 from penstock import stages as st
 from penstock.engines.local import LocalEngine
 from penstock.frames import cudf
-from penstock.stages.training.trees._objectives import FAULTS
 from penstock.statistics.rules import Rule
 
-pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
 TABLE = pa.table(
     {
@@ -50,45 +49,48 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
 def test_a_filter_keeps_the_rows_that_it_keeps_on_a_cpu(
-    condition: nw.Expr,
-    gpu: LocalEngine,
-    cpu: LocalEngine,
+    gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
 ) -> None:
-    found, expected = (engine.from_arrow(TABLE).filter(condition).to_arrow() for engine in (gpu, cpu))
-    assert found["row"].to_pylist() == expected["row"].to_pylist()
-    assert found.equals(expected)
+    for name, condition in CONDITIONS.items():
+        with subtests.test(name):
+            found, expected = (engine.from_arrow(TABLE).filter(condition).to_arrow() for engine in (gpu, cpu))
+            assert found["row"].to_pylist() == expected["row"].to_pylist()
+            assert found.equals(expected)
 
 
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_a_column_is_computed_as_on_a_cpu(value: nw.Expr, gpu: LocalEngine, cpu: LocalEngine) -> None:
-    found, expected = (engine.from_arrow(TABLE).with_columns(v=value).to_arrow() for engine in (gpu, cpu))
-    assert found.schema == expected.schema
-    assert found.equals(expected)
+def test_a_column_is_computed_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+    for name, value in VALUES.items():
+        with subtests.test(name):
+            found, expected = (engine.from_arrow(TABLE).with_columns(v=value).to_arrow() for engine in (gpu, cpu))
+            assert found.schema == expected.schema
+            assert found.equals(expected)
 
 
 def test_a_column_of_a_constant_has_a_value_a_row_where_no_column_is_read(gpu: LocalEngine) -> None:
     assert gpu.from_arrow(TABLE).with_columns(v=nw.lit(7)).select("v").to_arrow()["v"].to_pylist() == [7] * 4
 
 
-@pytest.mark.parametrize(
-    "test", ["infinite", "negative", "not_binary", "not_positive", "not_whole", "null", "too_large"]
-)
-def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(test: str, stand_in: None) -> None:
+def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
     table = pa.table({"x": [1.0, None, 2.5, -3.0, 0.0, float("inf"), 1e160], "row": range(7)})
-    broken = Rule(test).broken("x")
-    found, expected = (frame.filter(broken)["row"].to_list() for frame in (on_gpu(table), frames.from_arrow(table)))
+    for test in ("infinite", "negative", "not_binary", "not_positive", "not_whole", "null", "too_large"):
+        with subtests.test(test):
+            assert_same_rows(table, Rule(test).broken("x"))
+
+
+def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:
+    found, expected = (frame.filter(condition)["row"].to_list() for frame in (on_gpu(table), frames.from_arrow(table)))
     assert found == expected
 
 
-@pytest.mark.parametrize("objective", FAULTS)
-def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(objective: str, stand_in: None) -> None:
+def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
+    from penstock.stages.training.trees._objectives import FAULTS
+
     table = pa.table({"label": [1.0, None, 2.5, -3.0, 0.0], "upper": [2.0, 1.0, None, 0.0, -1.0], "row": range(5)})
-    for fault in FAULTS[objective]:
-        broken = fault.bad(("label", "upper"))
-        found, expected = (frame.filter(broken)["row"].to_list() for frame in (on_gpu(table), frames.from_arrow(table)))
-        assert found == expected
+    for objective, faults in FAULTS.items():
+        with subtests.test(objective):
+            for fault in faults:
+                assert_same_rows(table, fault.bad(("label", "upper")))
 
 
 def test_a_function_in_narwhals_gives_what_it_gives_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine) -> None:
@@ -115,10 +117,10 @@ def test_a_function_of_cudf_frames_gets_one(gpu: LocalEngine) -> None:
     assert seen == ["cudf_stand_in"]
 
 
-@pytest.mark.parametrize("kept", [[None, None], [[None], None], [[], None]])
-def test_lists_of_texts_that_are_all_null_stay_lists_of_texts(kept: list, stand_in: None) -> None:
-    table = pa.table({"l": pa.array(kept, pa.list_(pa.string()))})
-    assert frames.to_arrow(on_gpu(table)).equals(table)
+def test_lists_of_texts_that_are_all_null_stay_lists_of_texts(stand_in: None) -> None:
+    for kept in ([None, None], [[None], None], [[], None]):
+        table = pa.table({"l": pa.array(kept, pa.list_(pa.string()))})
+        assert frames.to_arrow(on_gpu(table)).equals(table)
 
 
 def test_only_columns_of_another_type_go_by_way_of_the_host(
@@ -142,10 +144,11 @@ def test_only_columns_of_another_type_go_by_way_of_the_host(
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("condition", ["1 < a", "0 <= x < 3", "2 == b", "'x' != text"])
-def test_a_rule_may_begin_with_a_constant(condition: str, gpu: LocalEngine, cpu: LocalEngine) -> None:
-    rule = ps.Pipeline(st.Expect(condition, action="drop"))
-    found, expected = (
-        rule.fit(data).transform(data).to_arrow() for data in (gpu.from_arrow(TABLE), cpu.from_arrow(TABLE))
-    )
-    assert found["row"].to_pylist() == expected["row"].to_pylist()
+def test_a_rule_may_begin_with_a_constant(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+    for condition in ("1 < a", "0 <= x < 3", "2 == b", "'x' != text"):
+        with subtests.test(condition=condition):
+            rule = ps.Pipeline(st.Expect(condition, action="drop"))
+            found, expected = (
+                rule.fit(data).transform(data).to_arrow() for data in (gpu.from_arrow(TABLE), cpu.from_arrow(TABLE))
+            )
+            assert found["row"].to_pylist() == expected["row"].to_pylist()

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401
+from on_stand_in import cpu, gpu, stand_in  # noqa: F401
 
 import penstock as ps
 from penstock import frames
@@ -22,7 +21,7 @@ from penstock.frames import cudf
 from penstock.io import fragments
 from penstock.io.fragments import deal, fragment_bytes_on
 
-pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
 TABLE = pa.table(
     {
@@ -56,24 +55,24 @@ def test_rows_that_are_set_aside_keep_their_types(gpu: LocalEngine, cpu: LocalEn
     assert aside[0]["day"].to_pylist() == [dt.date(1969, 12, 31), dt.date(9999, 12, 31)]
 
 
-@pytest.mark.parametrize(
-    ("fitted", "scored"),
-    [
-        (pa.array([1], pa.int8()), [1.0, None, 3.0]), (pa.array([1], pa.int8()), [1.0, 300.0]),
-        (pa.array([1], pa.uint8()), [None, -1]), (pa.array([1]), [float("inf")]),
-        (pa.array([[1.0]]), [[1], None]), (pa.array([True]), pa.nulls(2)),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_other_types_are_taken_and_refused_alike(gpu: LocalEngine, cpu: LocalEngine, fitted: Any, scored: Any) -> None:
-    model = ps.Pipeline(st.Rename({"x": "y"})).fit(cpu.from_arrow(pa.table({"x": fitted})))
-    outcomes = []
-    for engine in (gpu, cpu):
-        try:
-            outcomes.append(model.transform(engine.from_arrow(pa.table({"x": scored}))).to_arrow())
-        except DataValueError as error:
-            outcomes.append((error.message, error.row))
-    assert outcomes[0] == outcomes[1]
+def test_other_types_are_taken_and_refused_alike(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+    for fitted, scored in (
+        (pa.array([1], pa.int8()), [1.0, None, 3.0]),
+        (pa.array([1], pa.int8()), [1.0, 300.0]),
+        (pa.array([1], pa.uint8()), [None, -1]),
+        (pa.array([1]), [float("inf")]),
+        (pa.array([[1.0]]), [[1], None]),
+        (pa.array([True]), pa.nulls(2)),
+    ):
+        with subtests.test(fitted=fitted, scored=scored):
+            model = ps.Pipeline(st.Rename({"x": "y"})).fit(cpu.from_arrow(pa.table({"x": fitted})))
+            outcomes = []
+            for engine in (gpu, cpu):
+                try:
+                    outcomes.append(model.transform(engine.from_arrow(pa.table({"x": scored}))).to_arrow())
+                except DataValueError as error:
+                    outcomes.append((error.message, error.row))
+            assert outcomes[0] == outcomes[1]
 
 
 def test_a_bad_list_is_told_with_its_row(gpu: LocalEngine) -> None:

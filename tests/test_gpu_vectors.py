@@ -7,35 +7,30 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_frames_gpu_contract import cpu, gpu, on_gpu, stand_in  # noqa: F401
+from on_stand_in import cpu, gpu, on_gpu, stand_in  # noqa: F401
 
 import penstock as ps
 from penstock import frames
 from penstock import stages as st
 from penstock.engines.local import LocalEngine
 from penstock.frames.elements import elements, pack
-from penstock.stages.base import Stage
 from penstock.testing.compare import demand_equal
 
-pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
 VALUES = np.random.default_rng(0).normal(size=(60, 4)).round(3)
 TABLE = pa.table({"v": VALUES.tolist(), "x": VALUES.sum(axis=1), "y": (VALUES[:, 0] > 0).astype(np.int64)})
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [
+def test_elements_are_those_on_a_cpu(stand_in: object) -> None:
+    for lists in (
         pa.array([[1.5, 2.0], [3.0, -1.0]], pa.list_(pa.float32())),
         pa.array([[1, 2], [3, 4]], pa.list_(pa.int16())),
         pa.array([[1.5, None], None, [3.0, 4.0]], pa.list_(pa.float64())),
-    ],
-    ids=["float32", "int16", "missing"],
-)
-def test_elements_are_those_on_a_cpu(lists: pa.Array, stand_in: object) -> None:
-    found, expected = (elements(frames.from_arrow(pa.table({"v": lists}), kind), "v", 2) for kind in ("gpu", "cpu"))
-    assert frames.is_gpu(found)
-    assert frames.to_arrow(found).equals(frames.to_arrow(expected))
+    ):
+        found, expected = (elements(frames.from_arrow(pa.table({"v": lists}), kind), "v", 2) for kind in ("gpu", "cpu"))
+        assert frames.is_gpu(found)
+        assert frames.to_arrow(found).equals(frames.to_arrow(expected))
 
 
 def test_a_vector_is_packed_as_on_a_cpu(stand_in: object) -> None:
@@ -45,9 +40,8 @@ def test_a_vector_is_packed_as_on_a_cpu(stand_in: object) -> None:
         assert frames.to_arrow(found.to_frame()).equals(frames.to_arrow(expected.to_frame()))
 
 
-@pytest.mark.parametrize(
-    "stage",
-    [
+def test_stages_give_what_they_give_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+    for stage in (
         st.StandardScaler("v", with_mean=True),
         st.Normalizer("v"),
         st.PCA(["v", "x"], 2),
@@ -55,14 +49,12 @@ def test_a_vector_is_packed_as_on_a_cpu(stand_in: object) -> None:
         st.LogisticRegression("y", features="v"),
         st.VectorAssembler(["x", "v"]),
         st.VectorSlicer("v", indices=(3, 0)),
-    ],
-    ids=repr,
-)
-def test_stages_give_what_they_give_on_a_cpu(stage: Stage, gpu: LocalEngine, cpu: LocalEngine) -> None:
-    models = [ps.Pipeline(stage).fit(engine.from_arrow(TABLE)) for engine in (gpu, cpu)]
-    outputs = list(models[0].stages[0].outputs())
-    found, expected = (
-        model.transform(engine.from_arrow(TABLE)).select(*outputs).to_arrow()
-        for model, engine in zip(models, (gpu, cpu), strict=True)
-    )
-    demand_equal(found, expected, repr(stage), rtol=1e-9, atol=1e-12)
+    ):
+        with subtests.test(stage=stage):
+            models = [ps.Pipeline(stage).fit(engine.from_arrow(TABLE)) for engine in (gpu, cpu)]
+            outputs = list(models[0].stages[0].outputs())
+            found, expected = (
+                model.transform(engine.from_arrow(TABLE)).select(*outputs).to_arrow()
+                for model, engine in zip(models, (gpu, cpu), strict=True)
+            )
+            demand_equal(found, expected, repr(stage), rtol=1e-9, atol=1e-12)

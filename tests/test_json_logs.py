@@ -33,11 +33,9 @@ def test_a_log_record_of_a_task_names_its_run_its_scan_and_its_fragment(caplog: 
         list(map_all(ps.LocalEngine(device="cpu"), _log, fragments, label="log"))
     found = [(record.run_id, record.span, record.kind, record.fragment) for record in caplog.records]  # type: ignore[attr-defined]
     assert sorted(found) == [("r1", 0, "task", 0), ("r1", 0, "task", 1)]
-
-
-def test_a_log_record_between_tasks_names_its_run(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.clear()
     with recording(Recorder(run_id="r1")):
-        _log(None)
+        _log(None)  # between tasks
     _log(None)
     assert [getattr(record, "run_id", None) for record in caplog.records] == ["r1", None]
 

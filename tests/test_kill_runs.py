@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kill_runs import Workplace, failures
+from kill_runs import NEVER, Workplace
+from kills import failures
 
 PIPELINE = """
 import penstock as ps
@@ -28,6 +29,7 @@ def evaluators(parameters):
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path: Path) -> None:
     (tmp_path / "quick.py").write_text(PIPELINE)
     x = np.arange(100.0)
@@ -38,4 +40,4 @@ def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_pat
     workplace.kill_one(["driver"])
     workplace.race()
     assert workplace.counts["killed: driver"] == 2
-    assert failures(workplace.counts) == {}
+    assert failures(workplace.counts, NEVER) == {}

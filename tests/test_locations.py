@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,21 @@ def evaluators(parameters):
     return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
 """
 TABLE = pa.table({"x": [1.0, None, 3.0] * 20, "y": [1.0, 2.0, 3.0] * 20})
-ENGINE = ps.LocalEngine(device="cpu")
-DATASET = ENGINE.from_arrow(TABLE)
-MODEL = ps.Pipeline(st.Imputer("x")).fit(DATASET)
+
+
+@cache
+def engine_here() -> ps.LocalEngine:
+    return ps.LocalEngine(device="cpu")
+
+
+@cache
+def dataset() -> ps.Dataset:
+    return engine_here().from_arrow(TABLE)
+
+
+@cache
+def model() -> ps.PipelineModel:
+    return ps.Pipeline(st.Imputer("x")).fit(dataset())
 
 
 @pytest.fixture
@@ -59,7 +72,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "data").mkdir()
     (root / "data" / "_SUCCESS").touch()
     pq.write_table(TABLE, root / "data" / "a.parquet")
-    MODEL.save(root / "model")
+    model().save(root / "model")
     monkeypatch.chdir(root)
     return root
 
@@ -80,18 +93,18 @@ def evaluate(**changes: Any) -> jobs.EvaluateResult:
 
 
 DOORS: dict[str, Callable[[Any], object]] = {
-    "save": MODEL.save,
-    "artefact.save": lambda where: artefact.save(MODEL, where),
+    "save": lambda where: model().save(where),
+    "artefact.save": lambda where: artefact.save(model(), where),
     "load": ps.PipelineModel.load,
     "artefact.load": artefact.load,
-    "write_parquet": DATASET.write_parquet,
-    "quarantine": lambda where: DATASET.write_parquet("out", quarantine=where),
+    "write_parquet": lambda where: dataset().write_parquet(where),
+    "quarantine": lambda where: dataset().write_parquet("out", quarantine=where),
     "StagedDirectory": lambda where: StagedDirectory(where, run_id="r"),
     "write_report": lambda where: write_report(Evaluation({"mae": 1.0}), where),
     "checkpoint_dir": lambda where: SpmdOptions(checkpoint_dir=where),
-    "query": lambda where: ENGINE.query(lambda frame: frame, DATASET, staging_dir=where),
-    "lag": lambda where: DATASET.lag("x", order_by="y", by="y", staging_dir=where),
-    "staging": lambda where: ENGINE.staging(where, "from_spark"),
+    "query": lambda where: engine_here().query(lambda frame: frame, dataset(), staging_dir=where),
+    "lag": lambda where: dataset().lag("x", order_by="y", by="y", staging_dir=where),
+    "staging": lambda where: engine_here().staging(where, "from_spark"),
     "read_yaml": read_yaml,
     "fit --out": lambda where: fit(out=where),
     "fit --score": lambda where: fit(score=where),
@@ -122,29 +135,32 @@ STORES_TOO = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if door not in STORES_TOO])
-def test_a_url_of_a_store_is_refused_alike_wherever_only_a_path_will_do(door: str, project: Path) -> None:
+def test_a_url_of_a_store_is_refused_alike_wherever_only_a_path_will_do(
+    project: Path, subtests: pytest.Subtests
+) -> None:
     before = listing(project)
-    for where in ("s3://bucket/x", "memory://x", "HDFS://name/x", "zip://a::s3://b"):
-        with pytest.raises(ConfigError, match=r"expected a path of this machine's file systems") as caught:
-            DOORS[door](where)
-        assert where in caught.value.message
-        assert "mount the store" in str(caught.value.hint)
-    assert listing(project) == before
+    for door in (door for door in DOORS if door not in STORES_TOO):
+        for where in ("s3://bucket/x", "memory://x", "HDFS://name/x", "zip://a::s3://b"):
+            with subtests.test(door=door, where=where):
+                with pytest.raises(ConfigError, match=r"expected a path of this machine's file systems") as caught:
+                    DOORS[door](where)
+                assert where in caught.value.message
+                assert "mount the store" in str(caught.value.hint)
+                assert listing(project) == before
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if not door.endswith(("PATH.py", "--engine"))])
-def test_a_url_that_pathlib_folded_is_refused(door: str, project: Path) -> None:
+def test_a_url_that_pathlib_folded_is_refused(project: Path, subtests: pytest.Subtests) -> None:
     before = listing(project)
-    for where in ("s3:/bucket/x", "file:/localhost/x"):
-        with pytest.raises(ConfigError, match=f"'{where}', which looks like a URL that lost a slash"):
-            DOORS[door](Path(where))
-    assert listing(project) == before
+    for door in (door for door in DOORS if not door.endswith(("PATH.py", "--engine"))):
+        for where in ("s3:/bucket/x", "file:/localhost/x"):
+            with subtests.test(door=door, where=where):
+                with pytest.raises(ConfigError, match=f"'{where}', which looks like a URL that lost a slash"):
+                    DOORS[door](Path(where))
+                assert listing(project) == before
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
+def test_what_no_path_can_be_is_refused(subtests: pytest.Subtests) -> None:
+    for where, message in (
         ("", "is '', expected a path"),
         (b"model", "is b'model', expected a path"),
         (None, "is None, expected a path"),
@@ -154,22 +170,21 @@ def test_a_url_that_pathlib_folded_is_refused(door: str, project: Path) -> None:
         ("file:///caf%E9", r"is '/caf\\xe9': its name is not UTF-8"),
         ("file://elsewhere/model", "a file of the host 'elsewhere'"),
         ("file://model", "a file of the host 'model'"),
-    ],
-)
-def test_what_no_path_can_be_is_refused(where: Any, message: str) -> None:
-    for door in (MODEL.save, ps.PipelineModel.load, DATASET.write_parquet, read_yaml):
-        with pytest.raises(ConfigError, match=message) as caught:
-            door(where)
-        str(caught.value).encode()  # it can be printed
-    with pytest.raises(ConfigError, match=message):
-        ENGINE.read_parquet([where])
+    ):
+        with subtests.test(where=where):
+            for door in (model().save, ps.PipelineModel.load, dataset().write_parquet, read_yaml):
+                with pytest.raises(ConfigError, match=message) as caught:
+                    door(where)
+                str(caught.value).encode()  # it can be printed
+            with pytest.raises(ConfigError, match=message):
+                engine_here().read_parquet([where])
 
 
-@pytest.mark.parametrize("url", ["file://{}", "FILE://{}", "file://localhost{}", "file:{}", "local://{}", "file:///{}"])
-def test_a_file_url_is_the_path_that_it_stands_for(url: str, tmp_path: Path) -> None:
+def test_a_file_url_is_the_path_that_it_stands_for(tmp_path: Path) -> None:
     path = tmp_path / "a b%c#d?e"
     escaped = path.as_uri().removeprefix("file://")
-    assert absolute_path(url.format(escaped), "model") == path
+    for url in ("file://{}", "FILE://{}", "file://localhost{}", "file:{}", "local://{}", "file:///{}"):
+        assert absolute_path(url.format(escaped), "model") == path
 
 
 @pytest.mark.thorough
@@ -202,13 +217,13 @@ def test_file_urls_go_wherever_paths_go(project: Path) -> None:
 
 
 def test_an_output_under_a_file_url_is_no_way_round_the_check_of_inputs(project: Path) -> None:
-    dataset = ENGINE.read_parquet("data")
+    data = engine_here().read_parquet("data")
     for target in ((project / "data").as_uri(), f"/{project}/data", "data"):
         with pytest.raises(ConfigError, match="its own input"):
-            dataset.write_parquet(target, overwrite=True)
+            data.write_parquet(target, overwrite=True)
     for name in (f"/{project}/data", f"local://{(project / 'data').as_uri().removeprefix('file://')}"):
         with pytest.raises(ConfigError, match="its own input"):
-            ENGINE.read_parquet(name).write_parquet("data", overwrite=True)
+            engine_here().read_parquet(name).write_parquet("data", overwrite=True)
     with pytest.raises(ConfigError, match="lie in each other"):
         fit(out="m", score=(project / "m" / "s").as_uri())
 
@@ -217,7 +232,7 @@ def test_a_staging_dir_may_be_relative_and_a_file_url(project: Path, monkeypatch
     monkeypatch.setattr(results, "TABLE_BYTES", 0)
     (project / "tmp").mkdir()
     for where in ("tmp", (project / "tmp").as_uri()):
-        rows = ENGINE.query(lambda frame: frame, DATASET, staging_dir=where)
+        rows = engine_here().query(lambda frame: frame, dataset(), staging_dir=where)
         assert all(path.startswith(f"{project}/tmp/") for piece in rows.fragments for path in piece.paths)
         assert rows.count() == len(TABLE)
     with pytest.raises(OutputError, match="no-such"):
@@ -226,8 +241,8 @@ def test_a_staging_dir_may_be_relative_and_a_file_url(project: Path, monkeypatch
 
 def test_a_folder_with_a_colon_is_read_and_written_by_its_absolute_path(tmp_path: Path) -> None:
     assert not is_url(str(tmp_path / "s3:/bucket"))
-    MODEL.save(tmp_path / "s3:" / "bucket")
-    assert ps.PipelineModel.load(tmp_path / "s3:" / "bucket").digest == MODEL.digest
+    model().save(tmp_path / "s3:" / "bucket")
+    assert ps.PipelineModel.load(tmp_path / "s3:" / "bucket").digest == model().digest
     assert os.listdir(tmp_path) == ["s3:"]
 
 
@@ -252,9 +267,9 @@ def test_relative_paths_are_those_of_the_driver_when_they_are_planned(
     texts = [engine.read_csv("a.csv"), engine.read_json_lines("*.jsonl")]
     files = engine.read_files("data/*.parquet")
     monkeypatch.chdir("elsewhere")
-    for dataset in read:
-        assert dataset.to_arrow() == pa.concat_tables([TABLE, TABLE])
-    assert [dataset.to_arrow().to_pydict() for dataset in texts] == [{"x": [1]}, {"x": [1]}]
+    for data in read:
+        assert data.to_arrow() == pa.concat_tables([TABLE, TABLE])
+    assert [data.to_arrow().to_pydict() for data in texts] == [{"x": [1]}, {"x": [1]}]
     assert files.to_arrow()["path"].to_pylist() == [
         str(tmp_path / "data" / name) for name in ("a.parquet", "b.parquet")
     ]
@@ -265,10 +280,10 @@ def test_relative_paths_are_those_of_the_driver_when_they_are_planned(
 
 def test_a_file_that_a_worker_does_not_see_is_told_with_its_host_and_directory(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "a.parquet")
-    dataset = ENGINE.read_parquet(tmp_path / "a.parquet")
+    data = engine_here().read_parquet(tmp_path / "a.parquet")
     (tmp_path / "a.parquet").unlink()
     with pytest.raises(
         IncompleteInputError, match=f"looked for on host {socket.gethostname()} from {os.getcwd()}"
     ) as e:
-        dataset.to_arrow()
+        data.to_arrow()
     assert "does this worker not mount the driver's file system" in str(e.value.hint)

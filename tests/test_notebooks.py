@@ -13,9 +13,6 @@ from tempfile import TemporaryDirectory
 import nbformat
 import pytest
 from displays import Page
-from jupyter_client import AsyncKernelManager
-from jupyter_client.kernelspec import KernelSpecManager
-from nbclient import NotebookClient
 
 from tools import notebooks
 
@@ -101,6 +98,10 @@ def _replace_gpu(book: nbformat.NotebookNode, folder: Path) -> None:
 
 def _run(book: nbformat.NotebookNode, folder: Path) -> Executed:
     """Run a notebook in a new folder, with temporary folders of its own, in the Python of the tests."""
+    from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import KernelSpecManager
+    from nbclient import NotebookClient
+
     work, temporary = folder / "work", folder / "temporary"
     for each in (work, temporary):
         each.mkdir()
@@ -121,19 +122,11 @@ def _run(book: nbformat.NotebookNode, folder: Path) -> Executed:
     return Executed(book, [path for path in left if path.name != "dask-scratch-space"])  # Dask keeps it for its locks
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_a_notebook_is_stored_without_outputs_and_notes_of_an_editor(path):
-    assert notebooks.kept(path.read_text(encoding="utf-8")) == path.read_text(encoding="utf-8")
-
-
-def test_all_notebooks_make_the_same_trips():
+def test_all_notebooks_make_the_same_trips_and_are_listed_on_their_page():
     books = [nbformat.read(path, as_version=4) for path in STORED]
     makers = [[cell.source for cell in book.cells if cell.id == "data"] for book in books]
     assert [len(each) for each in makers] == [1] * len(STORED)
     assert len({source for (source,) in makers}) == 1
-
-
-def test_all_notebooks_are_listed_on_their_page():
     page = (notebooks.FOLDER / "README.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| \[(\w+\.ipynb)\]\(\1\)", page, re.MULTILINE)) == [path.name for path in STORED]
 
@@ -168,130 +161,103 @@ class TestStored:
         assert saved.name in capsys.readouterr().err
         assert saved.read_text(encoding="utf-8") == before
 
-    @pytest.mark.parametrize("identity", [None, "title"])
-    def test_a_cell_without_an_id_of_its_own_is_refused(self, saved, identity):
+    def test_a_cell_without_an_id_of_its_own_is_refused(self, saved):
         book = json.loads(saved.read_text(encoding="utf-8"))
-        book["cells"][1]["id"] = identity
-        if identity is None:
-            del book["cells"][1]["id"]
-        with pytest.raises(Warning, match=r"missing an id|Non-unique cell id"):
+        book["cells"][1]["id"] = "title"
+        with pytest.raises(Warning, match="Non-unique cell id"):
+            notebooks.kept(json.dumps(book))
+        del book["cells"][1]["id"]
+        with pytest.raises(Warning, match="missing an id"):
             notebooks.kept(json.dumps(book))
 
 
-class TestEvery:
-    @pytest.mark.parametrize("name", NAMES)
-    def test_it_runs_without_an_error(self, name, executed):
-        assert [(error.ename, error.evalue) for error in executed(name).outputs("error")] == []
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_it_warns_of_nothing(self, name, executed):
-        lines = executed(name).told
-        assert [line for line in lines if name not in SAYS_ITSELF or not SAYS_ITSELF[name].fullmatch(line)] == []
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_it_leaves_nothing_behind(self, name, executed):
-        assert executed(name).left_behind == []
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_without_an_error_or_a_warning_and_leaves_nothing_behind(name, executed):
+    run = executed(name)
+    assert [(error.ename, error.evalue) for error in run.outputs("error")] == []
+    assert [line for line in run.told if name not in SAYS_ITSELF or not SAYS_ITSELF[name].fullmatch(line)] == []
+    assert run.left_behind == []
 
 
-class TestLocal:
-    def test_the_dataset_shows_its_rows_files_and_columns(self, executed):
-        page = executed("local").page("read")
+@pytest.mark.thorough
+def test_the_local_notebook_shows_what_it_promises(executed, subtests):
+    run = executed("local")
+    with subtests.test("the dataset shows its rows, files and columns"):
+        page = run.page("read")
         assert {"rows 21,000", "files 7"} <= set(page.of("span"))
         assert page.of("th")[2:] == ["zone", "pickup", "miles", "passengers", "payment", "tip"]
-
-    def test_the_zones_tip_as_the_data_was_made(self, executed):
-        zones = re.findall(r"Airport|Harbour|Market|Old Town|University", executed("local").text("look"))
+    with subtests.test("the zones tip as the data was made"):
+        zones = re.findall(r"Airport|Harbour|Market|Old Town|University", run.text("look"))
         assert zones == ["Airport", "Harbour", "Market", "Old Town", "University"]
-
-    def test_the_plan_promises_the_scans_that_the_fit_draws(self, executed):
-        run = executed("local")
+    with subtests.test("the plan promises the scans that the fit draws"):
         (plan,) = run.page("pipeline").of("pre")
         assert "1 scan(s)" in plan.splitlines()[0]
         assert run.progress("fit") == ["scan 1 of 1 1/1", "train XGBoostClassifier 40/40"]
-
-    def test_the_model_shows_its_stages(self, executed):
-        assert executed("local").page("fit").of("b") == [
-            "PipelineModel", "DateParts", "Imputer", "Log1p", "StandardScaler", "StringIndexer", "XGBoostClassifier",
-        ]  # fmt: skip
-
-    def test_the_evaluation_shows_metrics_and_the_page_of_curves(self, executed):
-        page = executed("local").page("evaluate")
+    with subtests.test("the model shows its stages"):
+        stages = "PipelineModel DateParts Imputer Log1p StandardScaler StringIndexer XGBoostClassifier"
+        assert run.page("fit").of("b") == stages.split()
+    with subtests.test("the evaluation shows metrics and the page of curves"):
+        page = run.page("evaluate")
         values = dict(zip(page.of("th")[2:], page.of("td")[::3], strict=True))
         assert 0.7 < float(values["areaUnderROC"]) < 0.85
         (frame,) = [attributes for tag, attributes in page.tags if tag == "iframe"]
         assert "University" in frame["srcdoc"]
-
-    def test_the_features_that_matter_are_those_of_which_tips_were_made(self, executed):
-        features = re.findall(r"(\w+) +┆ \d", executed("local").text("explain"))
+    with subtests.test("the features that matter are those of which tips were made"):
+        features = re.findall(r"(\w+) +┆ \d", run.text("explain"))
         assert set(features[:3]) == {"zone_code", "payment_code", "miles"}
-
-    def test_a_trip_by_card_gets_a_tip_more_likely_than_one_in_cash(self, executed):
-        card, cash = re.findall(r"'probability': ([\d.]+)", executed("local").text("predict"))
+    with subtests.test("a trip by card gets a tip more likely than one in cash"):
+        card, cash = re.findall(r"'probability': ([\d.]+)", run.text("predict"))
         assert float(card) > float(cash)
 
 
 @pytest.mark.dask
-class TestDask:
-    def test_the_engine_shows_its_workers_and_links_to_the_dashboard(self, executed):
-        page = executed("dask").page("cluster")
+def test_the_notebook_of_dask_shows_what_it_promises(executed, subtests):
+    run = executed("dask")
+    with subtests.test("the engine shows its workers and links to the dashboard"):
+        page = run.page("cluster")
         assert "workers 2" in page.of("span")
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/status", *page.of("a"))
-
-    def test_a_fit_draws_a_bar_for_each_scan_of_all_fragments(self, executed):
-        assert executed("dask").progress("fit")[:1] == ["scan 1 of 1 7/7"]
-
-    def test_a_frame_of_dask_becomes_a_dataset_and_one_of_dask_again(self, executed):
-        run = executed("dask")
+    with subtests.test("a fit draws a bar for each scan of all fragments"):
+        assert run.progress("fit")[:1] == ["scan 1 of 1 7/7"]
+    with subtests.test("a frame of Dask becomes a dataset and one of Dask again"):
         assert "engine dask" in run.page("from-dask").of("span")
         assert re.findall(r"^[A-Z]\w+", run.text("to-dask"), re.MULTILINE)[:2] == ["Airport", "Harbour"]
-
-    def test_a_model_scores_a_frame_of_dask(self, executed):
-        assert executed("dask").page("transform").of("th")[:5] == [
-            "zone",
-            "payment",
-            "tip",
-            "probability",
-            "prediction",
-        ]
-
-    def test_one_process_learns_the_same_to_the_bit(self, executed):
-        assert executed("dask").text("digest") == "True"
+    with subtests.test("a model scores a frame of Dask"):
+        assert run.page("transform").of("th")[:5] == ["zone", "payment", "tip", "probability", "prediction"]
+    with subtests.test("one process learns the same to the bit"):
+        assert run.text("digest") == "True"
 
 
 @pytest.mark.spark
-class TestSpark:
-    def test_the_engine_shows_its_master(self, executed):
-        assert any(text.startswith("master local[2") for text in executed("spark").page("session").of("span"))
-
-    @pytest.mark.parametrize("cell", ["sql", "to-spark", "udf"])
-    def test_zones_of_a_query_come_in_the_order_in_which_they_tip(self, cell, executed):
-        rows = re.findall(r"^│ (?:[A-Z]\w+ ?)+ *┆.*?(0\.\d+)", executed("spark").text(cell), re.MULTILINE)
-        assert len(rows) == 5
-        assert rows == sorted(rows, reverse=True)
-
-    def test_a_frame_of_spark_becomes_a_dataset(self, executed):
-        assert "engine spark" in executed("spark").page("from-spark").of("span")
+def test_the_notebook_of_spark_shows_what_it_promises(executed, subtests):
+    run = executed("spark")
+    with subtests.test("the engine shows its master"):
+        assert any(text.startswith("master local[2") for text in run.page("session").of("span"))
+    for cell in ("sql", "to-spark", "udf"):
+        with subtests.test("zones of a query come in the order in which they tip", cell=cell):
+            rows = re.findall(r"^│ (?:[A-Z]\w+ ?)+ *┆.*?(0\.\d+)", run.text(cell), re.MULTILINE)
+            assert len(rows) == 5
+            assert rows == sorted(rows, reverse=True)
+    with subtests.test("a frame of Spark becomes a dataset"):
+        assert "engine spark" in run.page("from-spark").of("span")
 
 
 @pytest.mark.thorough
-class TestSearch:
-    def test_the_trials_come_with_the_best_first_which_takes_the_logarithm_as_tips_do(self, executed):
-        page = executed("search").page("grid-result")
+def test_the_notebook_on_searches_shows_what_it_promises(executed, subtests):
+    run = executed("search")
+    with subtests.test("the trials come with the best first, which takes the logarithm as tips do"):
+        page = run.page("grid-result")
         assert page.of("th")[:5] == ["trial", "log", "model.reg_param", "areaUnderROC", "std"]
         values = page.of("td")
         assert values[2::4] == sorted(values[2::4], reverse=True)
         assert values[0] == "Log1p(columns=['miles'])"
-
-    def test_what_optuna_proposed_is_told_as_it_went_on(self, executed):
-        run = executed("search")
+    with subtests.test("what Optuna proposed is told as it went on"):
         assert "trials 8" in run.page("optuna").of("span")
         assert any(line.startswith("8 of 8 trials: the best has areaUnderROC") for line in run.progress("optuna"))
-
-    def test_the_model_ends_with_a_calibration_and_a_threshold(self, executed):
-        assert executed("search").page("after").of("b")[-2:] == ["ProbabilityCalibrator", "ThresholdTuner"]
-
-    def test_the_threshold_is_near_the_one_that_costs_of_1_and_3_imply(self, executed):
-        (threshold,) = re.findall(r"^\((0\.\d+)", executed("search").text("threshold"))
+    with subtests.test("the model ends with a calibration and a threshold"):
+        assert run.page("after").of("b")[-2:] == ["ProbabilityCalibrator", "ThresholdTuner"]
+    with subtests.test("the threshold is near the one that costs of 1 and 3 imply"):
+        (threshold,) = re.findall(r"^\((0\.\d+)", run.text("threshold"))
         assert float(threshold) == pytest.approx(1 / (1 + 3), abs=0.06)
 
 

@@ -121,14 +121,17 @@ RESULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
-def test_no_result_acts_on_the_terminal_that_shows_it(result: object, capsys: pytest.CaptureFixture[str]) -> None:
-    show(result, PlainConsole())
-    out = capsys.readouterr().out
-    assert not set(out) & set("\x1b\x07\x7f\x9b\u202e")
-    assert r"\x1b[31mred\x07\x7f\x9b\u202e[bold]:smile:" in out
-    assert not any(line.startswith("model  fake") for line in out.splitlines())
-    assert "hunter2" not in out
+def test_no_result_acts_on_the_terminal_that_shows_it(
+    capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests
+) -> None:
+    for name, result in RESULTS.items():
+        with subtests.test(name):
+            show(result, PlainConsole())
+            out = capsys.readouterr().out
+            assert not set(out) & set("\x1b\x07\x7f\x9b\u202e")
+            assert r"\x1b[31mred\x07\x7f\x9b\u202e[bold]:smile:" in out
+            assert not any(line.startswith("model  fake") for line in out.splitlines())
+            assert "hunter2" not in out
 
 
 def test_no_line_of_progress_acts_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,6 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
-from penstock.dataset.tasks import Probe
 
 ROOT = str(Path(ps.__file__).parent)
 FEW = 132
@@ -57,14 +56,6 @@ def hops() -> Iterator[Counter[tuple[str, str]]]:
 def data(monkeypatch: pytest.MonkeyPatch) -> ps.Dataset:
     monkeypatch.setattr("penstock.core.bounded_pool._TICK", 600.0)  # a slow machine makes no more calls
     return ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, 2.0, 3.0]}))
-
-
-def test_the_count_is_of_calls_from_file_to_file(data: ps.Dataset) -> None:
-    with hops() as counts:
-        data.probe([Probe(0, ())])
-    assert counts["dataset/dataset.py", "engines/base.py"] == 1  # it asks the engine for its kind
-    assert counts["core/scheduler.py", "engines/base.py"] == 1  # and has it reduce
-    assert all(caller != called for caller, called in counts)
 
 
 def test_the_fit_of_one_column_goes_from_file_to_file_seldom(data: ps.Dataset) -> None:

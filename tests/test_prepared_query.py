@@ -61,12 +61,12 @@ def test_threads_that_ask_at_the_same_time_do_not_mix_their_frames():
     assert made == [[2 * value] for value in range(200)]
 
 
-@pytest.mark.parametrize("other", [{"x": [1.5], "s": ["a"]}, {"s": ["a"], "x": [1]}, {"x": [1]}], ids=str)
-def test_a_frame_of_another_schema_is_an_error_and_the_next_one_none(other):
+def test_a_frame_of_another_schema_is_an_error_and_the_next_one_none():
     query = PreparedQuery(doubled, SCHEMA)
-    with pytest.raises(pl.exceptions.PolarsError):
-        query(nw.from_native(pl.DataFrame(other), eager_only=True))
-    assert query(frame_of(1))["y"].to_list() == [3]
+    for other in ({"x": [1.5], "s": ["a"]}, {"s": ["a"], "x": [1]}, {"x": [1]}):
+        with pytest.raises(pl.exceptions.PolarsError):
+            query(nw.from_native(pl.DataFrame(other), eager_only=True))
+        assert query(frame_of(1))["y"].to_list() == [3]
 
 
 def test_types_of_columns_are_those_of_arrow_whether_the_frame_is_lazy():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _write(folder: Path, source: str, name: str = "other") -> str:
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)  # may be of a source of this size
     (folder / f"{name}.py").write_text(source)
     return name
 
@@ -71,43 +73,35 @@ def test_stages_of_its_own_are_found_and_imported_ones_are_not(folder):
     assert list(load_pipeline(_write(folder, SOURCE + own), folder).stages) == ["Mine"]
 
 
-@pytest.mark.parametrize("code", ["from team_stages import Mine", "import team_stages", "from team_stages import *"])
-def test_stages_of_an_installed_package_are_found(folder, monkeypatch, code):
+def test_stages_of_an_installed_package_are_found(folder, monkeypatch):
     package = ModuleType("team_stages")
     exec("from penstock.stages import Log1p\nclass Mine(Log1p): pass", vars(package))
     monkeypatch.setitem(sys.modules, "team_stages", package)
-    stages = load_pipeline(_write(folder, f"{SOURCE}\n{code}\n"), folder).stages
-    assert {name: stage.__module__ for name, stage in stages.items()} == {"Mine": "team_stages"}
+    for code in ("from team_stages import Mine", "import team_stages", "from team_stages import *"):
+        stages = load_pipeline(_write(folder, f"{SOURCE}\n{code}\n"), folder).stages
+        assert {name: stage.__module__ for name, stage in stages.items()} == {"Mine": "team_stages"}, code
 
 
-@pytest.mark.parametrize(
-    "code, problem",
-    [
-        ("def build(parameters): pass", r"build of .*other\.py returned .*NoneType, expected def build.* -> Pipeline"),
-        ("def build(parameters): return st.Log1p('x')", r"build of .* returned penstock\.Log1p, expected def build"),
-        ("def build(): pass", r"build of .* raised TypeError: build\(\) takes 0 positional arguments but 1 was given"),
-        ("def build(parameters): return parameters.lo", "build of .* raised AttributeError: .* no attribute 'lo'"),
-        ("def evaluators(parameters): pass", "evaluators of .* returned .*NoneType, expected .* -> list of Evaluator"),
-        (
-            "def evaluators(parameters): return st.RegressionEvaluator()",
-            "returned penstock.RegressionEvaluator, expect",
-        ),
-        (
-            "def evaluators(parameters): return [st.RegressionEvaluator]",
-            "evaluators of .* returned .*list, expected def",
-        ),
-        ("def prepare(dataset, parameters): dataset.filter(None)", "prepare of .* raised AttributeError"),
-        ("def prepare(dataset, parameters): pass", "prepare of .* returned .*NoneType, expected def prepare.* Dataset"),
-    ],
-)
-def test_a_function_of_a_pipeline_that_fails_or_returns_something_else_is_named(folder, code, problem):
-    module = load_pipeline(_write(folder, f"{SOURCE}\n{code}\n"), folder)
-    with pytest.raises(ConfigError, match=problem) as caught:
-        if module.prepare:
-            module.prepare(None, module.parameters())
-        else:
-            module.build(module.parameters()), module.evaluators(module.parameters())
-    assert caught.value.path == str(folder / "other.py")
+def test_a_function_of_a_pipeline_that_fails_or_returns_something_else_is_named(folder, subtests):
+    for code, problem in [
+        ("build(parameters): pass", r"build of .*other\.py returned .*NoneType, expected def build.* -> Pipeline"),
+        ("build(parameters): return st.Log1p('x')", r"build of .* returned penstock\.Log1p, expected def build"),
+        ("build(): pass", r"build of .* raised TypeError: build\(\) takes 0 positional arguments but 1 was given"),
+        ("build(parameters): return parameters.lo", "build of .* raised AttributeError: .* no attribute 'lo'"),
+        ("evaluators(parameters): pass", "evaluators of .* returned .*NoneType, expected .* -> list of Evaluator"),
+        ("evaluators(parameters): return st.RegressionEvaluator()", "returned penstock.RegressionEvaluator, expect"),
+        ("evaluators(parameters): return [st.RegressionEvaluator]", "evaluators of .* returned .*list, expected def"),
+        ("prepare(dataset, parameters): dataset.filter(None)", "prepare of .* raised AttributeError"),
+        ("prepare(dataset, parameters): pass", "prepare of .* returned .*NoneType, expected def prepare.* Dataset"),
+    ]:
+        with subtests.test(code):
+            module = load_pipeline(_write(folder, f"{SOURCE}\ndef {code}\n"), folder)
+            with pytest.raises(ConfigError, match=problem) as caught:
+                if module.prepare:
+                    module.prepare(None, module.parameters())
+                else:
+                    module.build(module.parameters()), module.evaluators(module.parameters())
+            assert caught.value.path == str(folder / "other.py")
 
 
 def test_an_error_of_penstock_in_a_function_of_a_pipeline_is_told_as_it_is(folder):
@@ -117,28 +111,16 @@ def test_an_error_of_penstock_in_a_function_of_a_pipeline_is_told_as_it_is(folde
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("missing", ["Parameters", "build", "evaluators"])
-def test_a_module_that_lacks_something_is_refused(folder, missing):
-    name = _write(folder, SOURCE + f"\ndel {missing}")
-    with pytest.raises(ConfigError, match=f"other.py defines no {missing}, expected (class|def) {missing}"):
-        load_pipeline(name, folder)
-
-
-def test_parameters_that_would_ignore_unknown_names_are_refused(folder):
+def test_a_module_that_lacks_something_or_does_not_run_is_refused(folder):
+    for missing in ("Parameters", "build", "evaluators"):
+        name = _write(folder, SOURCE + f"\ndel {missing}")
+        with pytest.raises(ConfigError, match=f"other.py defines no {missing}, expected (class|def) {missing}"):
+            load_pipeline(name, folder)
     name = _write(folder, SOURCE.replace('extra="forbid"', 'extra="ignore"'))
     with pytest.raises(ConfigError, match=r'expected class Parameters.*extra="forbid"'):
         load_pipeline(name, folder)
-
-
-def test_a_module_that_does_not_parse_is_refused_with_its_line(folder):
-    name = _write(folder, "x = 1\ny = = 2")
     with pytest.raises(ConfigError, match=r"other.py, line 2 does not run: SyntaxError"):
-        load_pipeline(name, folder)
-
-
-@pytest.mark.thorough
-def test_a_module_that_raises_is_refused_with_the_cause(folder):
+        load_pipeline(_write(folder, "x = 1\ny = = 2"), folder)
     with pytest.raises(ConfigError, match="does not run: ZeroDivisionError: division by zero") as found:
         load_pipeline(_write(folder, "1 / 0"), folder)
     assert isinstance(found.value.__cause__, ZeroDivisionError)
@@ -199,30 +181,22 @@ def test_parameters_of_stages_are_the_same_from_a_file_an_option_and_python(stag
 def test_an_option_for_a_stage_wins_over_the_file_and_over_the_module(stages_of):
     assert stages_of("Clip.lower: 1\nlower: 5")["Clip.lower"] == 1
     assert stages_of("Clip.lower: 1\nlower: 5", "Clip.lower=2")["Clip.lower"] == 2
-
-
-def test_a_stage_is_left_out_by_null(stages_of):
     assert stages_of("Clip: null") == stages_of("", "Clip=null") == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "where"),
-    [
-        ("{name}: {value}", r"small.yaml, line 1, column {column}: "),
-        (None, "--set {name}={value}: "),
-    ],
-)
-@pytest.mark.parametrize(
-    ("name", "value"), [("Clip.uper", 3), ("Clp.upper", 3), ("Clip.upper", -1), ("Clip.upper.more", 3)]
-)
-def test_a_wrong_parameter_of_a_stage_is_refused_in_pythons_words_with_its_place(stages_of, text, where, name, value):
-    with pytest.raises(ConfigError) as python:
-        Pipeline(Clip("x", lower=0)).with_params({name: value})
-    with pytest.raises(ConfigError) as found:
-        stages_of(text.format(name=name, value=value)) if text else stages_of("", f"{name}={value}")
-    place = where.format(name=name, value=value, column=len(name) + 3)
-    assert found.value.message.endswith(place + python.value.message)
-    assert (found.value.hint, found.value.place) == (python.value.hint, python.value.place)
+def test_a_wrong_parameter_of_a_stage_is_refused_in_pythons_words_with_its_place(stages_of, subtests):
+    for name, value in [("Clip.uper", 3), ("Clp.upper", 3), ("Clip.upper", -1), ("Clip.upper.more", 3)]:
+        with subtests.test(name):
+            with pytest.raises(ConfigError) as python:
+                Pipeline(Clip("x", lower=0)).with_params({name: value})
+            for place, given in {
+                f"small.yaml, line 1, column {len(name) + 3}: ": (f"{name}: {value}",),
+                f"--set {name}={value}: ": ("", f"{name}={value}"),
+            }.items():
+                with pytest.raises(ConfigError) as found:
+                    stages_of(*given)
+                assert found.value.message.endswith(place + python.value.message)
+                assert (found.value.hint, found.value.place) == (python.value.hint, python.value.place)
 
 
 def test_a_parameter_that_is_neither_the_modules_nor_a_stages_is_refused_as_before(stages_of):

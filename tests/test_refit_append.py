@@ -46,30 +46,30 @@ def split(seed: int) -> list[list[str]]:
     return [["w1", *words[0]], *words[1:]]
 
 
-@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("options", [{}, {"min_frequency": 3}, {"min_frequency": 2, "max_categories": 6}])
-def test_what_is_known_stays_and_what_is_new_comes_after(local, seed, options):
-    parts, expected = split(seed), [options.get("min_frequency", 1), options.get("max_categories")]
-    models = [fit(local, parts[0], **options)]
-    for part in parts[1:]:
-        models.append(models[-1].refit(rows(local, part)))
-    assert [vocabulary(model) for model in models] == [
-        grown(parts[:end], *expected) for end in range(1, len(parts) + 1)
-    ]
-    counts = Counter(word for part in parts for word in part)
-    table = models[-1].fitted[0]["categories"]["s"]
-    assert table["count"].to_pylist() == [counts[word] for word in vocabulary(models[-1])]
+def test_what_is_known_stays_and_what_is_new_comes_after(local, options):
+    expected = [options.get("min_frequency", 1), options.get("max_categories")]
+    for seed in range(4):
+        parts = split(seed)
+        models = [fit(local, parts[0], **options)]
+        for part in parts[1:]:
+            models.append(models[-1].refit(rows(local, part)))
+        told = [vocabulary(model) for model in models]
+        assert told == [grown(parts[:end], *expected) for end in range(1, len(parts) + 1)], seed
+        counts = Counter(word for part in parts for word in part)
+        table = models[-1].fitted[0]["categories"]["s"]
+        assert table["count"].to_pylist() == [counts[word] for word in vocabulary(models[-1])], seed
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(3))
-def test_merging_is_the_chain_of_refits(local, seed):
-    parts = [part for part in split(seed) if part]
-    first, *others = (fit(local, part, min_frequency=2) for part in parts)
-    chain = first
-    for part in parts[1:]:
-        chain = chain.refit(rows(local, part))
-    assert first.merge(*others).digest == chain.digest
+def test_merging_is_the_chain_of_refits(local):
+    for seed in range(3):
+        parts = [part for part in split(seed) if part]
+        first, *others = (fit(local, part, min_frequency=2) for part in parts)
+        chain = first
+        for part in parts[1:]:
+            chain = chain.refit(rows(local, part))
+        assert first.merge(*others).digest == chain.digest, seed
 
 
 @pytest.mark.thorough
@@ -81,10 +81,10 @@ def test_days_of_a_store_append_in_their_order(local, tmp_path):
     assert vocabulary(store.merge("2026-11-02")) == grown(parts[1:]) == ["c", "d", "e"]
 
 
-def test_in_a_fit_values_are_in_the_usual_order(engine):
+def test_in_a_fit_values_are_in_the_usual_order(local):
     words = ["b", "b", "a", "c", None]
-    known = ps.Pipeline(st.StringIndexer("s")).fit(rows(engine, words)).fitted[0]
-    assert fit(engine, words).fitted[0] == known
+    known = ps.Pipeline(st.StringIndexer("s")).fit(rows(local, words)).fitted[0]
+    assert fit(local, words).fitted[0] == known
 
 
 def test_codes_stay_on_every_engine(engine):
@@ -105,6 +105,7 @@ def test_codes_of_null_and_unseen_values_may_be_told_to_come_in_another_order(lo
 def test_new_values_are_in_their_own_order(local):
     model = fit(local, ["b", "a"], string_order_type="alphabetDesc").refit(rows(local, ["c", "d", "d", "aa"]))
     assert vocabulary(model) == ["b", "a", "d", "c", "aa"]
+    assert vocabulary(model.refit(rows(local, ["a"]), fresh=True)) == ["a"]  # which forgets the codes
 
 
 def test_columns_with_one_vocabulary_append_to_it(local):
@@ -114,30 +115,21 @@ def test_columns_with_one_vocabulary_append_to_it(local):
     assert found["s"].to_pydict() == found["t"].to_pydict() == {"value": ["a", "b", "c"], "count": [1, 1, 2]}
 
 
-@pytest.mark.parametrize("values", [[3, 1, 3], [True, True, False]])
-def test_values_that_are_no_strings_append_too(local, values):
-    def dataset(held: list) -> ps.Dataset:
-        return local.from_arrow(pa.table({"s": held}))
+def test_values_that_are_no_strings_append_too(local):
+    for values in [[3, 1, 3], [True, True, False]]:
 
-    stage = st.StringIndexer("s", order="append")
-    model = ps.Pipeline(stage).fit(dataset(values[:1]), keep_statistics=True).refit(dataset(values[1:]))
-    assert vocabulary(model) == [values[0], *({*values} - {values[0]})]
+        def dataset(held: list) -> ps.Dataset:
+            return local.from_arrow(pa.table({"s": held}))
 
-
-def test_a_saved_vocabulary_appends(local, tmp_path):
-    fit(local, ["b", "b", "a"]).save(tmp_path / "model")
-    model = ps.PipelineModel.load(tmp_path / "model").refit(rows(local, ["a"] * 9 + ["c"]))
-    assert vocabulary(model) == ["b", "a", "c"]
+        stage = st.StringIndexer("s", order="append")
+        model = ps.Pipeline(stage).fit(dataset(values[:1]), keep_statistics=True).refit(dataset(values[1:]))
+        assert vocabulary(model) == [values[0], *({*values} - {values[0]})]
 
 
-def test_what_is_fresh_forgets_the_codes(local):
-    assert vocabulary(fit(local, ["b", "b", "a"]).refit(rows(local, ["a"]), fresh=True)) == ["a"]
-
-
-@pytest.mark.parametrize("options", [{"vocabulary": ["a"]}, {"sketch_size": 9, "max_categories": 2}])
-def test_what_cannot_append_is_refused(options):
-    with pytest.raises(ConfigError, match="order of StringIndexer is 'append' with"):
-        st.StringIndexer("s", order="append", **options)
+def test_what_cannot_append_is_refused():
+    for options in [{"vocabulary": ["a"]}, {"sketch_size": 9, "max_categories": 2}]:
+        with pytest.raises(ConfigError, match="order of StringIndexer is 'append' with"):
+            st.StringIndexer("s", order="append", **options)
 
 
 @pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")

@@ -87,24 +87,17 @@ def booster(stage, label: str, **options):
 
 
 @pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
-@pytest.mark.thorough
 @pytest.mark.parametrize(("stage", "label", "parameters"), BOOSTED)
-def test_rounds_are_added_as_xgboost_adds_them(local, stage, label, parameters):
-    model = warm(fit(local, booster(stage, label)), local)
+def test_rounds_are_added_as_xgboost_adds_them_to_a_model_and_to_a_file(local, tmp_path, stage, label, parameters):
     first = boosted(label, parameters, OLD, 4)
-    expected = boosted(label, parameters, NEW, 4, xgb_model=first)
-    assert model.fitted[0]["booster"].data == bytes(expected.save_raw("ubj"))
-    assert model.fitted[0]["rounds"] == 8
-
-
-@pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
-@pytest.mark.parametrize(("stage", "label", "parameters"), BOOSTED)
-def test_a_file_to_begin_with_is_added_to_as_xgboost_adds_to_it(local, tmp_path, stage, label, parameters):
-    first = boosted(label, parameters, OLD, 3)
     first.save_model(tmp_path / "first.ubj")
-    model = fit(local, booster(stage, label, xgb_model=tmp_path / "first.ubj"), rows=NEW)
     expected = boosted(label, parameters, NEW, 4, xgb_model=first)
-    assert model.fitted[0]["booster"].data == bytes(expected.save_raw("ubj"))
+    begun = fit(local, booster(stage, label, xgb_model=tmp_path / "first.ubj"), rows=NEW)
+    for model in (warm(fit(local, booster(stage, label)), local), begun):
+        assert model.fitted[0]["booster"].data == bytes(expected.save_raw("ubj"))
+        assert model.fitted[0]["rounds"] == 8
+    (tmp_path / "first.ubj").unlink()  # a refit needs the file no more
+    assert warm(begun, local).fitted[0]["rounds"] == 12
 
 
 @pytest.mark.parametrize("fragment_bytes", [4000, 10**6], ids=["both", "one without rows"])
@@ -172,16 +165,18 @@ def test_margins_go_to_the_rank_of_their_group():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("more", [{"external_memory": True}, {"weight": "w"}, {"params": {"booster": "dart"}}], ids=str)
-def test_trees_that_there_are_stay_as_they_are(local, more):
+def test_trees_that_there_are_stay_as_they_are(local, subtests):
+    rows, y = xgb.DMatrix(matrix(NEW), feature_names=NAMES), NEW["y"].to_numpy()
     old, new = (part.append_column("w", pa.array(np.arange(200) % 3 + 0.5)) for part in (OLD, NEW))
-    before = fit(local, booster(st.XGBoostRegressor, "y", **more), rows=old)
-    model, rows = warm(before, local, new), xgb.DMatrix(matrix(NEW), feature_names=NAMES)
-    first, whole = (xgb.Booster(model_file=bytearray(each.fitted[0]["booster"].data)) for each in (before, model))
-    np.testing.assert_array_equal(whole[:4].predict(rows), first.predict(rows))
-    y, weight = NEW["y"].to_numpy(), new["w"].to_numpy() if "weight" in more else None
-    errors = [np.average((booster.predict(rows) - y) ** 2, weights=weight) for booster in (first, whole)]
-    assert errors[1] < 0.8 * errors[0]
+    for more in ({"external_memory": True}, {"weight": "w"}, {"params": {"booster": "dart"}}):
+        with subtests.test(more=more):
+            before = fit(local, booster(st.XGBoostRegressor, "y", **more), rows=old)
+            models = before, warm(before, local, new)
+            first, whole = (xgb.Booster(model_file=bytearray(each.fitted[0]["booster"].data)) for each in models)
+            np.testing.assert_array_equal(whole[:4].predict(rows), first.predict(rows))
+            weight = new["w"].to_numpy() if "weight" in more else None
+            errors = [np.average((each.predict(rows) - y) ** 2, weights=weight) for each in (first, whole)]
+            assert errors[1] < 0.8 * errors[0]
 
 
 def test_values_at_a_split_are_on_the_side_where_they_belong(local):
@@ -274,24 +269,18 @@ def first(tmp_path: Path) -> Path:
     return tmp_path / "first.ubj"
 
 
-@pytest.mark.parametrize(
-    ("stage", "problem"),
-    [
+def test_a_booster_that_was_trained_for_something_else_is_refused(local, first, subtests):
+    for stage, problem in [
         (st.XGBoostRegressor("label", features=NAMES), "has the objective 'binary:logistic', expected 'reg:squar"),
         (st.XGBoostClassifier("grade", features=NAMES), "has the objective 'binary:logistic', expected 'multi:s"),
         (st.XGBoostClassifier("label", features=NAMES, params={"booster": "dart"}), "has the booster 'gbtree', exp"),
         (st.XGBoostClassifier("label", features=NAMES, params={"num_parallel_tree": 2}), "has num_parallel_tree 1"),
-    ],
-)
-def test_a_booster_that_was_trained_for_something_else_is_refused(local, first, stage, problem):
-    with pytest.raises(ConfigError, match=problem):
-        fit(local, ps.Pipeline(stage).with_params({f"{stage.title}.xgb_model": str(first)}).stages[0], rows=NEW)
-
-
-@pytest.mark.parametrize("features", [["a", "b"], ["b", "a", "c"]])
-def test_a_booster_of_other_features_is_refused(local, first, features):
-    with pytest.raises(ArtifactError, match="was trained on 3 features"):
-        fit(local, st.XGBoostClassifier("label", features=features, xgb_model=first))
+    ]:
+        with subtests.test(problem=problem), pytest.raises(ConfigError, match=problem):
+            fit(local, ps.Pipeline(stage).with_params({f"{stage.title}.xgb_model": str(first)}).stages[0], rows=NEW)
+    for features in (["a", "b"], ["b", "a", "c"]):
+        with subtests.test(features=features), pytest.raises(ArtifactError, match="was trained on 3 features"):
+            fit(local, st.XGBoostClassifier("label", features=features, xgb_model=first))
 
 
 def test_a_file_that_is_no_booster_is_not_shown_to_xgboost(local, tmp_path):
@@ -303,38 +292,24 @@ def test_a_file_that_is_no_booster_is_not_shown_to_xgboost(local, tmp_path):
         fit(local, booster(st.XGBoostRegressor, "y", xgb_model=tmp_path / "none.ubj"))
 
 
-def test_a_booster_to_begin_with_keeps_its_base_score(first):
+def test_a_booster_to_begin_with_keeps_its_base_score_and_its_rounds(first):
     with pytest.raises(ConfigError, match="has base_score"):
         st.XGBoostClassifier("label", xgb_model=first, params={"base_score": 0.3})
-
-
-def test_rounds_that_were_given_are_not_grown_again_without_validation(first):
     stage = booster(st.XGBoostClassifier, "label", xgb_model=first, early_stopping_rounds=2)
     assert stage.without_validation([{"rounds": 9}, {"rounds": 11}]).num_boost_round == 10 - 2
-
-
-@pytest.mark.thorough
-def test_a_refit_needs_the_file_no_more(local, first):
-    model = fit(local, booster(st.XGBoostClassifier, "label", xgb_model=first))
-    first.unlink()
-    assert warm(model, local).fitted[0]["rounds"] == 2 + 4 + 4
 
 
 # Classes
 
 
-@pytest.mark.parametrize(
-    "stage",
-    [st.XGBoostClassifier("grade", num_boost_round=1), st.LogisticRegression("grade", max_iter=3)],
-    ids=lambda stage: stage.title,
-)
-def test_classes_that_were_not_learned_are_named(local, stage):
+def test_classes_that_were_not_learned_are_named(local):
     rows = NEW.select([*NAMES, "grade"])
     odd = rows.set_column(3, "grade", pa.array([7] * 3 + [1] * 197))
-    model = fit(local, stage, rows=OLD.select(rows.column_names))
-    with pytest.raises(DataValueError, match=r"1 class.* has not learned: 7 \(3\); it knows 0, 1, 2") as told:
-        warm(model, local, odd)
-    assert told.value.place["row"] == 0
+    for stage in (st.XGBoostClassifier("grade", num_boost_round=1), st.LogisticRegression("grade", max_iter=3)):
+        model = fit(local, stage, rows=OLD.select(rows.column_names))
+        with pytest.raises(DataValueError, match=r"1 class.* has not learned: 7 \(3\); it knows 0, 1, 2") as told:
+            warm(model, local, odd)
+        assert told.value.place["row"] == 0
 
 
 @pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
@@ -350,11 +325,10 @@ def test_classes_that_the_new_rows_lack_stay(local):
 # Clusters
 
 
-@pytest.mark.thorough
-def test_centres_go_on_from_where_they_were(engine):
+def test_centres_go_on_from_where_they_were(local):
     stage = st.KMeans(["a", "b"], k=3, tol=0.0, max_iter=100)
-    before = fit(engine, stage)
-    model = warm(before, engine)
+    before = fit(local, stage)
+    model = warm(before, local)
     start = matrix(before.fitted[0]["centres"], ["a", "b"])
     expected = KMeans(3, init=start, n_init=1, tol=0, algorithm="lloyd").fit(matrix(NEW, ["a", "b"]))
     np.testing.assert_allclose(matrix(model.fitted[0]["centres"], ["a", "b"]), expected.cluster_centers_, rtol=1e-12)
@@ -363,17 +337,13 @@ def test_centres_go_on_from_where_they_were(engine):
 CENTRES = np.array([[0.0, 1.0], [1.0, -1.0], [-1.0, -0.5]])
 
 
-@pytest.mark.parametrize(
-    "init",
-    [CENTRES, CENTRES.tolist(), pa.table({"b": CENTRES[:, 1], "a": CENTRES[:, 0]})],
-    ids=lambda init: type(init).__name__,
-)
-def test_centres_to_begin_with_are_given_as_to_scikit_learn(local, init):
-    stage = st.KMeans(["a", "b"], k=3, init=init, tol=0.0)
-    model = fit(local, stage)
+def test_centres_to_begin_with_are_given_as_to_scikit_learn(local):
     expected = KMeans(3, init=CENTRES, n_init=1, tol=0, max_iter=20, algorithm="lloyd").fit(matrix(OLD, ["a", "b"]))
-    np.testing.assert_allclose(matrix(model.fitted[0]["centres"], ["a", "b"]), expected.cluster_centers_, rtol=1e-12)
-    assert st.KMeans.from_parameters(stage.parameters()) == stage
+    for init in (CENTRES, CENTRES.tolist(), pa.table({"b": CENTRES[:, 1], "a": CENTRES[:, 0]})):
+        stage = st.KMeans(["a", "b"], k=3, init=init, tol=0.0)
+        found = matrix(fit(local, stage).fitted[0]["centres"], ["a", "b"])
+        np.testing.assert_allclose(found, expected.cluster_centers_, rtol=1e-12, err_msg=str(type(init)))
+        assert st.KMeans.from_parameters(stage.parameters()) == stage
 
 
 def test_centres_may_begin_far_from_the_rows(local):
@@ -383,9 +353,8 @@ def test_centres_may_begin_far_from_the_rows(local):
     assert found["cost"] == (1e6 - 1) ** 2 * 2 + (1e6 - 3) ** 2
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_centres_that_are_none_are_refused(local, subtests):
+    for options, problem in [
         ({"init": [[1.0, 2.0]]}, "k is 2"),
         ({"init": [[1.0, 2.0], [3.0, np.nan]]}, "finite numbers"),
         ({"init": "k-means++"}, "expected an array"),
@@ -393,11 +362,9 @@ def test_centres_may_begin_far_from_the_rows(local):
         ({"init": {"a": [1.0, 2.0], "z": [1.0, 2.0]}}, "has columns a, z"),
         ({"init": [[1.0, 2.0], [3.0, 4.0]], "init_mode": "random"}, "there are centres in init"),
         ({"init": [[0.0, 0.0], [3.0, 4.0]], "distance_measure": "cosine"}, "a centre of nothing but 0"),
-    ],
-)
-def test_centres_that_are_none_are_refused(local, options, problem):
-    with pytest.raises(ConfigError, match=problem):
-        ps.Pipeline(st.KMeans(["a", "b"], k=2, **options)).plan(local.from_arrow(OLD))
+    ]:
+        with subtests.test(options=options), pytest.raises(ConfigError, match=problem):
+            ps.Pipeline(st.KMeans(["a", "b"], k=2, **options)).plan(local.from_arrow(OLD))
 
 
 @pytest.mark.thorough
@@ -522,28 +489,28 @@ def test_new_rows_are_read_twice_and_nothing_else_is(local):
     assert learned.report.notes == ["model (KMeans): goes on from what it had learned, on 200 new rows alone"]
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_features_that_are_learned_anew_are_refused_before_anything_is_read(local, fresh):
-    model = fit(local, ("scale", st.StandardScaler(["a"])), ("model", st.KMeans(["a", "b"])), keep_statistics=True)
-    new, source = count_reads(local.from_arrow(NEW))
-    with pytest.raises(
-        ConfigError, match=r"model \(KMeans\), whose features come from scale \(StandardScaler\)"
-    ) as told:
-        model.refit(new, warm_start="model", fresh=fresh)
-    assert source.times == 0
-    assert "freeze=['scale']" in told.value.hint
+def test_features_that_are_learned_anew_are_refused_before_anything_is_read(local, subtests):
+    for fresh in [False, True]:
+        with subtests.test(fresh=fresh):
+            model = fit(
+                local, ("scale", st.StandardScaler(["a"])), ("model", st.KMeans(["a", "b"])), keep_statistics=True
+            )
+            new, source = count_reads(local.from_arrow(NEW))
+            with pytest.raises(
+                ConfigError, match=r"model \(KMeans\), whose features come from scale \(StandardScaler\)"
+            ) as told:
+                model.refit(new, warm_start="model", fresh=fresh)
+            assert source.times == 0
+            assert "freeze=['scale']" in told.value.hint
 
 
 @pytest.mark.thorough
-def test_values_that_are_filled_in_anew_are_refused(local):
+def test_values_and_codes_that_are_learned_anew_are_refused(local):
     gaps = OLD.set_column(0, "a", pa.array([None, *OLD["a"].to_pylist()[1:]]))
     model = fit(local, ("fill", st.Imputer("a")), ("model", st.KMeans(["a"])), rows=gaps, keep_statistics=True)
     with pytest.raises(ConfigError, match=r"model \(KMeans\), whose features come from fill \(Imputer\)"):
         warm(model, local, gaps)
     assert warm(model, local, gaps, freeze="fill").fitted[0] == model.fitted[0]
-
-
-def test_codes_in_another_order_are_refused(local):
     words = OLD.append_column("s", pa.array(list("uvwx") * 50))
     stages = ("index", st.StringIndexer("s")), ("model", st.XGBoostRegressor("y", num_boost_round=1))
     with pytest.raises(ConfigError, match=r"features come from index \(StringIndexer\)"):
@@ -576,18 +543,12 @@ def test_a_trainer_that_cannot_go_on_is_named(local):
         warm(model, local)
     with pytest.raises(ConfigError, match=r"no stage is called 'cluster'.*clusters"):
         warm(model, local, warm_start="cluster")
-
-
-def test_a_refusal_says_what_can_go_on(local):
-    model = fit(local, ("clusters", st.KMeans(["a"])), keep_statistics=True)
+    alone = fit(local, ("clusters", st.KMeans(["a"])), keep_statistics=True)
     with pytest.raises(ConfigError) as told:
-        model.refit(local.from_arrow(NEW))
+        alone.refit(local.from_arrow(NEW))
     assert "warm_start=['clusters']" in told.value.hint
-
-
-def test_nothing_to_go_on_with_is_an_error(local):
     with pytest.raises(EmptyInputError, match="no row is left"):
-        warm(fit(local, st.KMeans(["a"])), local, NEW.slice(0, 0))
+        warm(alone, local, NEW.slice(0, 0))
 
 
 @pytest.mark.thorough
@@ -602,51 +563,7 @@ def test_vectors_of_another_length_are_refused(local):
 
 
 @pytest.mark.thorough
-def test_rows_behind_a_frozen_encoder_are_new_to_it(local):
-    words = [part.append_column("s", pa.array(list("uvwx") * 50)) for part in (OLD, NEW)]
-    stages = ("encode", st.TargetEncoder("s", label="label")), ("model", st.LogisticRegression("label", features=["s"]))
-    model = fit(local, *stages, rows=words[0], keep_statistics=True)
-    learned = warm(model, local, words[1], freeze="encode", fresh=True, warm_start=False)
-    encoded = ps.PipelineModel(model.stages[:1], model.fitted[:1], model.schema).transform(
-        local.from_arrow(words[1], fragment_bytes=4000)
-    )
-    assert learned.fitted[1] == ps.Pipeline(stages[1]).fit(encoded).fitted[0]
-
-
-MODULE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(("model", st.XGBoostRegressor("y", features=["a", "b", "c"], num_boost_round=2)))
-
-def evaluators(parameters):
-    return []
-"""
-
-
-@pytest.mark.thorough
-def test_the_command_line_starts_warm(local, tmp_path, monkeypatch, capsys):
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "days.py").write_text(MODULE)
-    for name, rows in {"old": OLD, "new": NEW}.items():
-        pq.write_table(rows, tmp_path / f"{name}.parquet")
-    monkeypatch.chdir(tmp_path)
-    shared = ("--json", "--device", "cpu")
-    assert main(["fit", "days", "--data", "old.parquet", "--out", "m", "--test-fraction", "0", *shared]) == 0
-    assert main(["refit", "m", "--data", "new.parquet", "--out", "n", "--warm-start", "model", *shared]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (told["warm_started"], told["frozen"], told["rows"]) == (["model"], [], 200)
-    stage = st.XGBoostRegressor("y", features=NAMES, num_boost_round=2)
-    assert told["digest"] == warm(fit(local, ("model", stage)), local).digest
-
-
-@pytest.mark.thorough
-def test_the_command_line_watches_a_share_of_the_rows(local, tmp_path, monkeypatch, capsys):
+def test_the_command_line_starts_warm_and_watches_a_share_of_the_rows(local, tmp_path, monkeypatch, capsys):
     stage = st.XGBoostRegressor("y", features=NAMES, num_boost_round=5, early_stopping_rounds=2, max_depth=3)
     model = ps.Pipeline(("model", stage)).fit(local.from_arrow(OLD), validation=local.from_arrow(WATCHED))
     model.save(tmp_path / "m")
@@ -660,4 +577,5 @@ def test_the_command_line_watches_a_share_of_the_rows(local, tmp_path, monkeypat
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     train, watched = local.from_arrow(NEW).split([0.75, 0.25], seed=3)
     expected = model.refit(train, warm_start=True, validation=watched)
+    assert (told["warm_started"], told["frozen"]) == (["model"], [])
     assert (told["digest"], told["rows"]) == (expected.digest, train.count())

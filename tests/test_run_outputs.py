@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 from penstock.cli import jobs
 from penstock.cli.requests import EvaluateRequest, FitRequest, ScoreRequest
@@ -20,21 +21,13 @@ from penstock.dataset.writing import StagedDataset
 from penstock.errors import CommitConflictError, ConfigError, OutputError
 from penstock.io.sinks import read_manifest
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
+PIPELINE = pipeline_module(
+    'st.Expect(f"y < {parameters.limit}", action="quarantine", name="small"), st.Imputer("x")',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+    parameters="limit: float = 1.0",
+)
+pytestmark = pytest.mark.thorough
 
-class Parameters(BaseModel, extra="forbid"):
-    limit: float = 1.0
-
-def build(parameters):
-    rule = st.Expect(f"y < {parameters.limit}", action="quarantine", name="small")
-    return ps.Pipeline(rule, st.Imputer("x"))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
 OUTPUTS = ["model", "page.html", "scores", "scores.quarantine"]
 
 
@@ -69,42 +62,33 @@ def runs() -> dict[str, str]:
     return found
 
 
-@pytest.mark.thorough
-def test_all_outputs_of_a_fit_name_its_run(project: Path) -> None:
-    fitted = fit(limit=0.5)
-    assert fitted.scored is not None
-    assert runs() == dict.fromkeys(OUTPUTS, fitted.scored.run_id)
-
-
-@pytest.mark.thorough
-def test_a_quarantine_goes_with_the_scores_that_it_belonged_to(project: Path) -> None:
-    fit(limit=0.5)
-    fitted = fit(limit=1.0)
-    assert fitted.scored is not None
+def test_all_outputs_of_a_fit_name_its_run_and_a_quarantine_goes_with_its_scores(project: Path) -> None:
+    for limit, outputs in ((0.5, OUTPUTS), (1.0, OUTPUTS[:3])):
+        fitted = fit(limit=limit)
+        assert fitted.scored is not None
+        assert runs() == dict.fromkeys(outputs, fitted.scored.run_id)
     assert fitted.scored.quarantine is None
-    assert runs() == dict.fromkeys(OUTPUTS[:3], fitted.scored.run_id)
 
 
 def broken(*_: object, **__: object) -> Any:
     raise OutputError("broken")
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("earlier", [True, False])
-@pytest.mark.parametrize("where", ["page", "scores", "count"])
 def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
-    project: Path, monkeypatch: pytest.MonkeyPatch, where: str, earlier: bool
+    project: Path, subtests: pytest.Subtests
 ) -> None:
-    if earlier:
-        fit(limit=0.5)
-    before = runs()
-    if where == "scores":
-        monkeypatch.setattr(StagedDataset, "seal", broken)
-    else:
-        monkeypatch.setattr(jobs, {"page": "seal_page", "count": "row_log"}[where], broken)
-    with pytest.raises(OutputError, match="broken"):
-        fit()
-    assert runs() == before
+    places = {"page": (jobs, "seal_page"), "scores": (StagedDataset, "seal"), "count": (jobs, "row_log")}
+    for earlier in (False, True):
+        if earlier:
+            fit(limit=0.5)
+        before = runs()
+        assert set(before) == (set(OUTPUTS) if earlier else set())
+        for where, place in places.items():
+            with subtests.test(where, earlier=earlier), pytest.MonkeyPatch.context() as patch:
+                patch.setattr(*place, broken)
+                with pytest.raises(OutputError, match="broken"):
+                    fit()
+                assert runs() == before
 
 
 def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list[Any]:
@@ -121,7 +105,6 @@ def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list
     return done
 
 
-@pytest.mark.thorough
 def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit(limit=0.5)
     quick = overtaking(monkeypatch, lambda: fit(limit=0.5, seed=8))
@@ -130,7 +113,6 @@ def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypat
     assert runs() == dict.fromkeys(OUTPUTS, quick[0].scored.run_id)
 
 
-@pytest.mark.thorough
 def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = fit()
     overtaking(monkeypatch, lambda: Path("out/page.html").write_text("by hand"))
@@ -142,7 +124,6 @@ def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, mon
     assert set(runs().values()) == {first.scored.run_id}
 
 
-@pytest.mark.thorough
 def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old_model(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,8 +141,11 @@ def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old
     assert len(set(runs().values())) == 1
 
 
-@pytest.mark.thorough
-def test_a_page_inside_the_model_is_refused(project: Path) -> None:
+def test_a_page_inside_the_model_or_over_the_data_is_refused(project: Path) -> None:
+    data = Path("data.parquet").read_bytes()
+    with pytest.raises(ConfigError, match="its own input"):
+        fit(report="data.parquet")
+    assert (Path("data.parquet").read_bytes(), runs()) == (data, {})
     fit()
     before = runs()
     with pytest.raises(ConfigError, match="lie in each other"):
@@ -172,16 +156,6 @@ def test_a_page_inside_the_model_is_refused(project: Path) -> None:
     assert runs() == before
 
 
-@pytest.mark.thorough
-def test_a_page_over_the_data_is_refused(project: Path) -> None:
-    before = Path("data.parquet").read_bytes()
-    with pytest.raises(ConfigError, match="its own input"):
-        fit(report="data.parquet")
-    assert Path("data.parquet").read_bytes() == before
-    assert runs() == {}
-
-
-@pytest.mark.thorough
 def test_an_evaluation_that_fails_keeps_the_page_of_the_last(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit()
     before = runs()

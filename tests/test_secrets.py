@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import pickle
 import traceback
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from small_projects import pipeline_module
 
-from penstock import LocalEngine
+from penstock import LocalEngine, Pipeline
+from penstock import stages as st
 from penstock.cli.commands import main
 from penstock.engines.dask.settings import DaskSettings
 from penstock.errors import ConfigError, InputError, PenstockError
@@ -28,21 +31,11 @@ URLS = [
     f"https://host/a.parquet?X-Amz-Signature={SECRET}&{SECRET}#{SECRET}",
 ]
 READERS = ["read_parquet", "read_csv", "read_json_lines", "read_files"]
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    rounds: int = 2
-    api_token: str = ""
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=parameters.rounds))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y")]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=parameters.rounds)',
+    '[st.RegressionEvaluator(label="y")]',
+    parameters='rounds: int = 2; api_token: str = ""',
+)
 
 
 class Refusing(MemoryFileSystem):
@@ -90,57 +83,56 @@ def texts(error: BaseException) -> str:
     return f"{printed}\n{error}\n{error!r}\n{error.args}\n{vars(error).get('hint')}\n{again}\n{again!r}\n{again.args}"
 
 
-@pytest.mark.parametrize("folder", ["forbidden", "broken", "late"])
-@pytest.mark.parametrize("reader", READERS)
 @pytest.mark.usefixtures("refusing")
-def test_no_reader_shows_the_secrets_of_its_storage_options_though_the_store_does(reader: str, folder: str) -> None:
+def test_no_reader_shows_the_secrets_of_its_storage_options_though_the_store_does(subtests: pytest.Subtests) -> None:
     options = {"key": "me", "secret": SECRET, "client_kwargs": {"headers": {"Authorization": f"Token {SECRET}"}}}
-    with pytest.raises(InputError) as caught:
-        data = getattr(LocalEngine(device="cpu"), reader)(f"refusing://{folder}/a.txt", storage_options=options)
-        data.to_arrow()
-    assert "refused" in texts(caught.value)
-    assert SECRET not in texts(caught.value)
+    for reader, folder in itertools.product(READERS, ("forbidden", "broken", "late")):
+        with subtests.test(reader, folder=folder):
+            read = getattr(LocalEngine(device="cpu"), reader)
+            with pytest.raises(InputError) as caught:
+                read(f"refusing://{folder}/a.txt", storage_options=options).to_arrow()
+            assert "refused" in texts(caught.value)
+            assert SECRET not in texts(caught.value)
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_no_reader_shows_the_password_of_a_path_though_the_store_does(reader: str) -> None:
-    folder = f"memory://me:{SECRET}@nowhere/{reader}"
-    with fsspec.open(f"{folder}/near.parquet", "wb") as file:
-        file.write(b"\xff\x00nothing")
-    for name, about in (("gone.parquet", "Near it"), ("near.parquet", "near.parquet")):
-        if (reader, name) == ("read_files", "near.parquet"):
-            continue  # any bytes are a file
-        with pytest.raises(PenstockError) as caught:
-            getattr(LocalEngine(device="cpu"), reader)(f"{folder}/{name}").to_arrow()
-        assert about in texts(caught.value)
-        assert SECRET not in texts(caught.value)
+def test_no_reader_shows_the_password_of_a_path_though_the_store_does(subtests: pytest.Subtests) -> None:
+    for reader in READERS:
+        with subtests.test(reader=reader):
+            folder = f"memory://me:{SECRET}@nowhere/{reader}"
+            with fsspec.open(f"{folder}/near.parquet", "wb") as file:
+                file.write(b"\xff\x00nothing")
+            for name, about in (("gone.parquet", "Near it"), ("near.parquet", "near.parquet")):
+                if (reader, name) == ("read_files", "near.parquet"):
+                    continue  # any bytes are a file
+                with pytest.raises(PenstockError) as caught:
+                    getattr(LocalEngine(device="cpu"), reader)(f"{folder}/{name}").to_arrow()
+                assert about in texts(caught.value)
+                assert SECRET not in texts(caught.value)
 
 
-@pytest.mark.parametrize("url", URLS)
-@pytest.mark.parametrize("method", ["write_parquet", "save"])
-def test_no_target_of_an_output_is_shown_with_its_secret(url: str, method: str, monkeypatch, tmp_path: Path) -> None:
-    import penstock.stages as st
-    from penstock import Pipeline
-
+def test_no_target_of_an_output_is_shown_with_its_secret(
+    subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     data = LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0]}))
-    target = data if method == "write_parquet" else Pipeline(st.Imputer("x")).fit(data)
-    with pytest.raises(PenstockError) as caught:
-        getattr(target, method)(url)
-    assert SECRET not in texts(caught.value)
+    for url, write in itertools.product(URLS, (data.write_parquet, Pipeline(st.Imputer("x")).fit(data).save)):
+        with subtests.test(url, write=write.__name__):
+            with pytest.raises(PenstockError) as caught:
+                write(url)
+            assert SECRET not in texts(caught.value)
 
 
-@pytest.mark.parametrize("address", [f"tcp://me:{SECRET}@10.0.0.1:1", f"tls://10.0.0.1:1?token={SECRET}"])
-def test_no_address_of_a_scheduler_is_shown_with_its_secret(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_address_of_a_scheduler_is_shown_with_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = pytest.importorskip("penstock.engines.dask.session")
 
     def refuse(address: str, **options: object) -> None:
         raise OSError(f"Timed out trying to connect to {address}")
 
     monkeypatch.setattr(cluster.distributed, "Client", refuse)
-    with pytest.raises(ConfigError, match=r"no Dask scheduler answers at .*\*\*\*") as caught:
-        DaskSettings(cluster=address).start(None)
-    assert SECRET not in f"{caught.value} {caught.value!r}"
+    for address in (f"tcp://me:{SECRET}@10.0.0.1:1", f"tls://10.0.0.1:1?token={SECRET}"):
+        with pytest.raises(ConfigError, match=r"no Dask scheduler answers at .*\*\*\*") as caught:
+            DaskSettings(cluster=address).start(None)
+        assert SECRET not in f"{caught.value} {caught.value!r}"
 
 
 @pytest.fixture
@@ -155,27 +147,29 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("url", URLS)
-@pytest.mark.parametrize(
-    "option",
-    ["PIPELINE", "--data", "--out", "--score", "--report", "--checkpoint-dir", "--engine", "--conf", "--set",
-     "--pipelines", "--device", "--format", "--memory-budget", "--seed", "--slice", "CONF"],
-)  # fmt: skip
+OPTIONS = [
+    "PIPELINE", "--data", "--out", "--score", "--report", "--checkpoint-dir", "--engine", "--conf", "--set",
+    "--pipelines", "--device", "--format", "--memory-budget", "--seed", "--slice", "CONF",
+]  # fmt: skip
+
+
 def test_no_option_of_the_command_line_is_printed_with_its_secret(
-    project: Path, option: str, url: str, capfd: pytest.CaptureFixture[str]
+    project: Path, subtests: pytest.Subtests, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    given = {"--data": f"memory://me:{SECRET}@store/data.parquet", "--out": "model", "--device": "cpu", option: url}
-    pipeline, conf = given.pop("PIPELINE", "line"), given.pop("CONF", None)
-    if option == "--set":
-        given["--set"] = f"rounds={url}"
-    if conf is not None:
-        Path("job.yaml").write_text(f"pipeline:\n  rounds: '{conf}'\n")
-        given["--conf"] = "job.yaml"
-    arguments = [part for name, value in given.items() for part in (name, value)]
-    code = main(["fit", pipeline, *arguments, "--json", "--traceback"])
-    out, err = capfd.readouterr()
-    assert code in ((0, 2, 3, 4, 5) if option in ("--checkpoint-dir", "--report") else (2, 3, 5))
-    assert SECRET not in out + err
+    for option, url in itertools.product(OPTIONS, URLS):
+        given = {"--data": f"memory://me:{SECRET}@store/data.parquet", "--out": "model", "--device": "cpu", option: url}
+        pipeline, conf = given.pop("PIPELINE", "line"), given.pop("CONF", None)
+        if option == "--set":
+            given["--set"] = f"rounds={url}"
+        if conf is not None:
+            Path("job.yaml").write_text(f"pipeline:\n  rounds: '{conf}'\n")
+            given["--conf"] = "job.yaml"
+        arguments = [part for name, value in given.items() for part in (name, value)]
+        with subtests.test(option, url=url):
+            code = main(["fit", pipeline, *arguments, "--overwrite", "--json", "--traceback"])
+            out, err = capfd.readouterr()
+            assert code in ((0, 2, 3, 4, 5) if option in ("--checkpoint-dir", "--report") else (2, 3, 5))
+            assert SECRET not in out + err
 
 
 def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(

@@ -13,9 +13,8 @@ from penstock.errors import ConfigError, SchemaError
 SCHEMA = pa.schema({"id": pa.int64(), "x": pa.float32(), "b": pa.bool_(), "s": pa.string(), "d": pa.date32()})
 
 
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
+def test_selectors_combine_as_sets_in_the_order_of_the_schema() -> None:
+    for selector, expected in [
         (cs.numeric(), ["id", "x", "b"]),
         (cs.string(), ["s"]),
         (cs.all(), ["id", "x", "b", "s", "d"]),
@@ -27,32 +26,21 @@ SCHEMA = pa.schema({"id": pa.int64(), "x": pa.float32(), "b": pa.bool_(), "s": p
         (cs.numeric() & ["x", "s"], ["x"]),
         (~cs.numeric(), ["s", "d"]),
         (~(cs.numeric() | "s") | "id", ["id", "d"]),
-    ],
-)
-def test_selectors_combine_as_sets_in_the_order_of_the_schema(selector: cs.Selector, expected: list[str]) -> None:
-    assert selector.resolve(SCHEMA) == expected
+    ]:
+        assert selector.resolve(SCHEMA) == expected
 
 
-def test_names_keep_the_order_in_which_they_are_given() -> None:
+def test_names_keep_the_order_in_which_they_are_given_and_one_is_a_list_of_one() -> None:
     assert cs.resolve(["s", "id"], SCHEMA, "Stage") == ("s", "id")
-
-
-def test_one_name_is_a_list_of_one() -> None:
     assert cs.resolve("x", SCHEMA, "Stage") == ("x",)
 
 
-def test_a_name_that_is_not_there_is_told_with_the_stage() -> None:
+def test_a_name_that_is_not_there_or_given_twice_and_no_name_are_refused() -> None:
     with pytest.raises(SchemaError, match="Did you mean 'id'") as caught:
         cs.resolve(["x", "ids"], SCHEMA, "Stage")
     assert (caught.value.stage, caught.value.column) == ("Stage", "ids")
-
-
-def test_selecting_nothing_is_an_error_that_lists_the_columns() -> None:
     with pytest.raises(ConfigError, match=r"Stage selects no column[\s\S]*id, x, b, s, d"):
         cs.resolve(cs.named("absent"), SCHEMA, "Stage")
-
-
-def test_a_name_given_twice_is_an_error() -> None:
     with pytest.raises(ConfigError, match="names column 'x' twice"):
         cs.resolve(["x", "x"], SCHEMA, "Stage")
 

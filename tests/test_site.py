@@ -16,7 +16,6 @@ from tools.site import docstrings, reference, repository
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-INSTALLED = [library for library, data in coming_from.DATA.items() if "module" in data]
 
 
 def test_the_landing_page_has_the_quick_start_of_the_readme():
@@ -44,42 +43,28 @@ def test_every_package_that_users_import_from_is_in_the_reference():
     assert set(reference.PACKAGES) == {"penstock", *(f"penstock.{name}" for name in ps._MODULES), *optional}
 
 
-def test_the_page_of_errors_is_what_the_errors_say():
+def test_the_page_of_errors_says_when_each_is_raised_and_what_to_do():
     assert error_table.PAGE.read_text(encoding="utf-8") == error_table.page(), "run: make docs"
+    for name in errors.__all__:
+        if name != "PenstockError":
+            *_, when, what = error_table.cells(getattr(errors, name))
+            assert (when[-1:], what[-1:]) == (".", "."), name
 
 
-@pytest.mark.parametrize("name", [name for name in errors.__all__ if name != "PenstockError"])
-def test_an_error_says_when_it_is_raised_and_what_to_do(name):
-    *_, when, what = error_table.cells(getattr(errors, name))
-    assert when.endswith(".")
-    assert what.endswith(".")
-
-
-def test_pages_for_users_of_other_libraries_are_up_to_date():
+def test_pages_for_users_of_other_libraries_are_up_to_date_and_name_what_exists():
     for file, text in coming_from.pages().items():
         assert file.read_text(encoding="utf-8") == text, f"{file.name}: run make docs"
+    for library in coming_from.DATA.values():
+        for _, names, _ in library["around"]:
+            assert [name for name in names.split() if coming_from.ours(name) is None] == []
+    assert coming_from.unsaid("mllib") == []
 
 
-@pytest.mark.parametrize("library", coming_from.DATA)
-def test_names_of_penstock_beside_those_of_another_library_exist(library):
-    for _, names, _ in coming_from.DATA[library]["around"]:
-        assert all(coming_from.ours(name) is not None for name in names.split())
-
-
-@pytest.mark.parametrize("library", INSTALLED)
-def test_names_of_an_installed_library_exist(library):
-    for path in coming_from.said(library):
-        assert coming_from.theirs(library, path) is not None
-
-
-@pytest.mark.parametrize("library", INSTALLED)
-def test_every_estimator_of_an_installed_library_is_on_its_page(library):
+@pytest.mark.parametrize("library", [library for library, data in coming_from.DATA.items() if "module" in data])
+def test_names_of_an_installed_library_exist_and_every_estimator_is_on_its_page(library):
+    assert [path for path in coming_from.said(library) if coming_from.theirs(library, path) is None] == []
     names = set(re.findall(r"`(?:\w+\.)*(\w+)`", coming_from.page(library)))
     assert [path for path in coming_from.public_estimators(library) if path.rpartition(".")[2] not in names] == []
-
-
-def test_nothing_of_mllib_is_left_unsaid():
-    assert coming_from.unsaid("mllib") == []
 
 
 def test_links_out_of_docs_lead_to_pages_of_what_they_name():
@@ -88,9 +73,6 @@ def test_links_out_of_docs_lead_to_pages_of_what_they_name():
         "[a](repository/dags/trips.py.md) [b](repository/jobs.md#schedulers) [c](etl.md) [d](https://example.com)"
         " [e](#here)"
     )
-
-
-def test_files_that_pages_link_to_are_pages_and_so_is_what_these_link_to():
     pages = repository.pages({"docs/here.md": "[jobs](../jobs/README.md) [pipelines](../pipelines) [gone](../gone.py)"})
     assert {"jobs/README.md", "pipelines", "pipelines/clicks.py"} <= pages.keys()
     assert "gone.py" not in pages

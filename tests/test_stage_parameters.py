@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import pickle
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,56 +53,40 @@ def refusal(pipeline: Pipeline, params: Any) -> ConfigError:
 # Names
 
 
-def test_stages_go_by_their_classes_and_are_numbered_where_a_class_occurs_again():
+def test_stages_without_a_name_go_by_their_classes_and_are_numbered_where_one_occurs_again():
     pipeline = Pipeline(st.StandardScaler("x"), st.Clip("x", lower=0), st.StandardScaler("y"))
     assert pipeline.names == ("StandardScaler-1", "Clip", "StandardScaler-2")
+    assert Pipeline(st.StandardScaler("x"), ("second", st.StandardScaler("y"))).names == ("StandardScaler", "second")
 
 
-def test_a_stage_with_a_name_is_not_numbered_and_does_not_count():
-    pipeline = Pipeline(st.StandardScaler("x"), ("second", st.StandardScaler("y")))
-    assert pipeline.names == ("StandardScaler", "second")
+def test_a_name_that_cannot_be_an_address_is_refused():
+    for name in ["", "a.b", "a b", "-a", "a=1", "a\n", "#", None, 3]:
+        with pytest.raises(ConfigError, match=r"a StandardScaler is named .*, expected letters, digits"):
+            Pipeline((name, st.StandardScaler("x")))
 
 
-@pytest.mark.parametrize("name", ["", "a.b", "a b", "-a", "a=1", "a\n", "#", None, 3])
-def test_a_name_that_cannot_be_an_address_is_refused(name):
-    with pytest.raises(ConfigError, match=r"a StandardScaler is named .*, expected letters, digits"):
-        Pipeline((name, st.StandardScaler("x")))
-
-
-def test_a_name_given_twice_is_refused():
+def test_a_name_that_another_stage_goes_by_is_refused():
     with pytest.raises(ConfigError, match="two stages are named 'a'"):
         Pipeline(("a", st.Log1p("x")), st.Log1p("y"), ("a", st.Log1p("z")))
-
-
-@pytest.mark.parametrize("named", ["StandardScaler", "StandardScaler-1"])
-def test_a_name_that_another_stage_goes_by_is_refused(named):
-    with pytest.raises(ConfigError, match=f"named '{named}'"):
-        Pipeline(st.StandardScaler("x"), (named, st.Log1p("y")), st.StandardScaler("y"))
-
-
-def test_the_class_of_another_stage_with_a_name_is_refused_as_a_name():
+    for named in ("StandardScaler", "StandardScaler-1"):
+        with pytest.raises(ConfigError, match=f"named '{named}'"):
+            Pipeline(st.StandardScaler("x"), (named, st.Log1p("y")), st.StandardScaler("y"))
     with pytest.raises(ConfigError, match="a Log1p is named 'Clip', the class of another stage"):
         Pipeline(("clip", st.Clip("x", lower=0)), ("Clip", st.Log1p("y")))
 
 
-@pytest.mark.parametrize("item", [[("a", st.Log1p("x"))], ("a", st.Log1p), (st.Log1p("x"), "a"), ("a", None), "Log1p"])
-def test_what_is_neither_a_stage_nor_a_pair_is_refused(item):
-    with pytest.raises(ConfigError, match="a pipeline is made of stages, found"):
-        Pipeline(item)
+def test_what_is_neither_a_stage_nor_a_pair_is_refused():
+    for item in ([("a", st.Log1p("x"))], ("a", st.Log1p), (st.Log1p("x"), "a"), ("a", None), "Log1p"):
+        with pytest.raises(ConfigError, match="a pipeline is made of stages, found"):
+            Pipeline(item)
 
 
-def test_a_name_shows_in_the_text_of_the_pipeline(pipeline):
+def test_a_name_shows_in_texts_plans_notes_and_seconds(pipeline, data):
     assert repr(pipeline) == "Pipeline(('scale', StandardScaler), Clip, ('model', XGBoostClassifier))"
-
-
-def test_a_name_shows_in_the_plan(pipeline, data):
     told = pipeline.explain(data)
     assert "for scale (StandardScaler);" in told
     assert "train model (XGBoostClassifier): " in told
     assert "clip" not in told
-
-
-def test_a_name_shows_in_notes_and_seconds_of_the_fit(data):
     constant = data.filter(nw.col("label") == 1).filter(nw.col("x") > 3)
     pipeline = Pipeline(("scale", st.StandardScaler("x")), ("boost", st.XGBoostRegressor("y", num_boost_round=1)))
     report = pipeline.fit(constant).report
@@ -109,11 +94,18 @@ def test_a_name_shows_in_notes_and_seconds_of_the_fit(data):
     assert "train boost (XGBoostRegressor)" in report.seconds
 
 
-def test_a_bind_error_is_placed_at_the_name(data):
+def test_an_error_of_any_part_of_a_fit_is_placed_at_the_name(data):
     with pytest.raises(SchemaError) as caught:
         Pipeline(("scale", st.StandardScaler("nowhere"))).plan(data)
     assert caught.value.stage == "scale"
     assert str(caught.value).splitlines()[0].endswith("(stage 'scale')")
+    infinite = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, float("inf")]}))
+    with pytest.raises(DataValueError) as caught:
+        Pipeline(st.Log1p("x", output_columns=["z"]), ("scale", st.StandardScaler("x"))).fit(infinite)
+    assert caught.value.stage == "scale"
+    with pytest.raises(PenstockError) as caught:
+        Pipeline(("model", st.XGBoostClassifier("label"))).fit(data.filter(nw.col("label") == 1))
+    assert caught.value.stage == "model"
 
 
 @dataclass(frozen=True)
@@ -131,32 +123,20 @@ class Refuses(ColumnStage):
         return frame
 
 
-def test_an_error_of_transform_is_placed_at_the_name_with_its_row(data):
-    scored = Pipeline(("bound", Refuses("x", 2.0))).fit(data).transform(data)
-    with pytest.raises(DataValueError, match="too large") as caught:
-        scored.to_arrow()
-    assert (caught.value.stage, caught.value.row) == ("bound", 2)
+def test_an_error_of_transform_is_placed_at_the_name_or_the_class_with_its_row(data):
+    for given, place in ((("bound", Refuses("x", 2.0)), "bound"), (Refuses("x", 2.0), "Refuses")):
+        scored = Pipeline(given).fit(data).transform(data)
+        with pytest.raises(DataValueError, match="too large") as caught:
+            scored.to_arrow()
+        assert (caught.value.stage, caught.value.row) == (place, 2)
 
 
-@pytest.mark.parametrize("rows", [1, 20])
-def test_an_error_of_predict_is_placed_at_the_name(data, rows):
+def test_an_error_of_predict_is_placed_at_the_name(data):
     model = Pipeline(("bound", Refuses("x", 2.0))).fit(data)
-    with pytest.raises(DataValueError, match="too large") as caught:
-        model.predict([{"x": 3.0}] * rows)
-    assert caught.value.stage == "bound"
-
-
-def test_an_error_of_a_statistic_is_placed_at_the_name():
-    infinite = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, float("inf")]}))
-    with pytest.raises(DataValueError) as caught:
-        Pipeline(st.Log1p("x", output_columns=["z"]), ("scale", st.StandardScaler("x"))).fit(infinite)
-    assert caught.value.stage == "scale"
-
-
-def test_an_error_before_training_is_placed_at_the_name(data):
-    with pytest.raises(PenstockError) as caught:
-        Pipeline(("model", st.XGBoostClassifier("label"))).fit(data.filter(nw.col("label") == 1))
-    assert caught.value.stage == "model"
+    for rows in (1, 20):
+        with pytest.raises(DataValueError, match="too large") as caught:
+            model.predict([{"x": 3.0}] * rows)
+        assert caught.value.stage == "bound"
 
 
 def test_an_error_of_an_earlier_stage_in_training_is_not_placed_at_the_trainer(data):
@@ -164,12 +144,6 @@ def test_an_error_of_an_earlier_stage_in_training_is_not_placed_at_the_trainer(d
     with pytest.raises(DataValueError, match="too large") as caught:
         pipeline.fit(data)
     assert caught.value.stage == "bound"
-
-
-def test_an_error_without_a_name_is_placed_at_the_class(data):
-    with pytest.raises(DataValueError, match="too large") as caught:
-        Pipeline(Refuses("x", 2.0)).fit(data).transform(data).to_arrow()
-    assert caught.value.stage == "Refuses"
 
 
 # What is saved
@@ -236,10 +210,6 @@ def test_parameters_of_every_stage_put_back_are_the_same_stages():
     assert again.stages == pipeline.stages
 
 
-def test_parameters_put_back_learn_the_same_to_the_digest(pipeline, data):
-    assert pipeline.with_params(pipeline.get_params()).fit(data).digest == pipeline.fit(data).digest
-
-
 @pytest.mark.thorough
 def test_other_parameters_learn_what_a_pipeline_written_so_learns(pipeline, data):
     written = Pipeline(
@@ -254,12 +224,8 @@ def test_other_parameters_learn_what_a_pipeline_written_so_learns(pipeline, data
 def test_the_pipeline_itself_stays_as_it_is(pipeline):
     before = pipeline.get_params()
     pipeline.with_params({"scale.with_mean": False, "model.params.max_leaves": 9, "Clip": None})
-    assert pipeline.get_params() == before
-
-
-def test_changing_what_get_params_returned_changes_no_stage(pipeline):
     pipeline.get_params()["model.params"]["max_leaves"] = 9
-    assert stage(pipeline, "model").params == {"max_leaves": 4}
+    assert pipeline.get_params() == before
 
 
 def test_a_selector_stays_one():
@@ -274,16 +240,13 @@ def test_numbered_stages_are_changed_one_by_one():
     assert [stage.with_std for stage in pipeline.stages] == [True, False]
 
 
-def test_one_key_of_a_mapping_is_changed_and_others_stay(pipeline):
+def test_a_key_is_put_into_the_mapping_that_is_there_or_given_besides(pipeline):
     changed = pipeline.with_params({"model.params.max_cat_to_onehot": 16})
     assert stage(changed, "model").params == {"max_leaves": 4, "max_cat_to_onehot": 16}
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_key_is_put_into_the_mapping_given_besides(pipeline, reverse):
     given = [("model.params.max_leaves", 2), ("model.params", {"max_cat_to_onehot": 16})]
-    changed = pipeline.with_params(dict(reversed(given) if reverse else given))
-    assert stage(changed, "model").params == {"max_cat_to_onehot": 16, "max_leaves": 2}
+    for params in (dict(given), dict(reversed(given))):
+        changed = pipeline.with_params(params)
+        assert stage(changed, "model").params == {"max_cat_to_onehot": 16, "max_leaves": 2}
 
 
 def test_a_parameter_of_an_estimator_is_changed_in_a_copy():
@@ -304,33 +267,26 @@ def test_a_whole_stage_is_replaced_under_its_name(pipeline):
     changed = pipeline.with_params({"model": st.LogisticRegression("label"), "model.reg_param": 0.5})
     assert changed.names == pipeline.names
     assert stage(changed, "model") == st.LogisticRegression("label", reg_param=0.5)
-
-
-def test_a_stage_without_a_name_goes_by_the_class_that_takes_its_place(pipeline):
-    assert pipeline.with_params({"Clip": st.Log1p("y")}).names == ("scale", "Log1p", "model")
+    assert pipeline.with_params({"Clip": st.Log1p("y")}).names == ("scale", "Log1p", "model")  # by the new class
 
 
 def test_none_leaves_a_stage_out(pipeline, data):
     changed = pipeline.with_params({"scale": None, "Clip": None})
     assert changed.names == ("model",)
     assert changed.fit(data).digest == Pipeline(pipeline.stages[2]).fit(data).digest
-
-
-def test_a_parameter_of_a_stage_that_is_left_out_is_refused(pipeline):
     error = refusal(pipeline, {"scale.with_mean": False, "scale": None})
     assert error.message == "stage scale is left out, and 'with_mean' of it is given"
 
 
-@pytest.mark.parametrize("value", [st.LogisticRegression, "passthrough", 1, False])
-def test_what_is_no_stage_takes_no_stages_place(pipeline, value):
-    error = refusal(pipeline, {"model": value})
-    assert "expected a stage, or None to leave it out" in error.message
-    assert error.stage == "model"
+def test_what_is_no_stage_takes_no_stages_place(pipeline):
+    for value in (st.LogisticRegression, "passthrough", 1, False):
+        error = refusal(pipeline, {"model": value})
+        assert "expected a stage, or None to leave it out" in error.message
+        assert error.stage == "model"
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
+def test_an_unknown_name_is_refused_with_the_nearest(pipeline, subtests):
+    for name, told in [
         ("scale.with_maen", "scale has no parameter 'with_maen'. Did you mean 'with_mean'? It has: columns,"),
         ("scael.with_mean", "no stage 'scael'. Did you mean 'scale'? It has: scale, Clip, model"),
         ("max_depth", "no stage 'max_depth'. Did you mean 'model.max_depth'?"),
@@ -342,20 +298,14 @@ def test_what_is_no_stage_takes_no_stages_place(pipeline, value):
         ("model.max_depth.more", "max_depth of model is None, which has no 'more'"),
         ("", "no stage ''."),
         (7, "no stage '7'."),
-    ],
-)
-def test_an_unknown_name_is_refused_with_the_nearest(pipeline, name, told):
-    assert told in refusal(pipeline, {name: 1}).message
+    ]:
+        with subtests.test(name=name):
+            assert told in refusal(pipeline, {name: 1}).message
+    assert "is called Log1p-1 or Log1p-2" in refusal(Pipeline(st.Log1p("x"), st.Log1p("y")), {"Log1p": None}).message
 
 
-def test_a_class_that_occurs_twice_is_refused_with_both_numbers():
-    pipeline = Pipeline(st.Log1p("x"), st.Log1p("y"))
-    assert "is called Log1p-1 or Log1p-2" in refusal(pipeline, {"Log1p": None}).message
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "made"),
-    [
+def test_a_value_is_refused_in_the_words_of_the_stage_itself(pipeline, subtests):
+    for name, value, made in [
         ("model.num_boost_round", 0, lambda: st.XGBoostClassifier("label", num_boost_round=0)),
         ("model.max_depth", "8", lambda: st.XGBoostClassifier("label", max_depth="8")),
         ("model.params.eta", 0.1, lambda: st.XGBoostClassifier("label", params={"max_leaves": 4, "eta": 0.1})),
@@ -365,14 +315,13 @@ def test_a_class_that_occurs_twice_is_refused_with_both_numbers():
             lambda: st.XGBoostClassifier("label", params={"max_leaves": 4, "max_leafs": 0.1}),
         ),
         ("Clip.upper", -1, lambda: st.Clip("y", lower=0, upper=-1)),
-    ],
-)
-def test_a_value_is_refused_in_the_words_of_the_stage_itself(pipeline, name, value, made):
-    with pytest.raises(ConfigError) as directly:
-        made()
-    error = refusal(pipeline, {name: value})
-    assert (error.message, error.hint) == (directly.value.message, directly.value.hint)
-    assert error.stage == name.partition(".")[0]
+    ]:
+        with subtests.test(name=name):
+            with pytest.raises(ConfigError) as directly:
+                made()
+            error = refusal(pipeline, {name: value})
+            assert (error.message, error.hint) == (directly.value.message, directly.value.hint)
+            assert error.stage == name.partition(".")[0]
 
 
 def test_a_value_that_a_stage_stumbles_over_is_a_config_error():
@@ -401,36 +350,28 @@ def test_a_parameter_that_is_not_given_at_construction_is_none():
     assert "has no parameter 'made'" in refusal(pipeline, {"Derived.made": 1}).message
 
 
-def test_a_pipeline_holds_the_stages_that_it_was_given():
-    given: tuple[Stage, ...] = (st.Log1p("x"), st.Clip("y", lower=0))
-    assert Pipeline(("log", given[0]), given[1]).stages == given
+def examples(*kinds: str) -> Iterator[tuple[Stage, str, str]]:
+    """Yield of every stage an example, with the name and the type of each field that is declared as one of these."""
+    for example in (examples_of(kind)[0] for kind in discover().values()):
+        yield from ((example, field.name, field.type) for field in dataclasses.fields(example) if field.type in kinds)
 
 
-FLAGS = [
-    (example, field.name)
-    for kind in discover().values()
-    for example in examples_of(kind)[:1]
-    for field in dataclasses.fields(example)
-    if field.type == "bool"
-]
-
-
-@pytest.mark.parametrize(("stage", "flag"), FLAGS, ids=lambda each: each if isinstance(each, str) else each.title)
-@pytest.mark.parametrize("value", ["no", 0])
-def test_a_flag_that_is_neither_true_nor_false_is_refused(stage, flag, value):
-    with pytest.raises(ConfigError, match=f"{flag} of {stage.title} is {value!r}, expected True or False"):
-        dataclasses.replace(stage, **{flag: value})
+def test_a_flag_that_is_neither_true_nor_false_is_refused():
+    for each, flag, _ in examples("bool"):
+        for value in ("no", 0):
+            with pytest.raises(ConfigError, match=f"{flag} of {each.title} is {value!r}, expected True or False"):
+                dataclasses.replace(each, **{flag: value})
+    with pytest.raises(ConfigError, match="through_origin of RegressionEvaluator is 'no', expected True or False"):
+        st.RegressionEvaluator(through_origin="no")
 
 
 def test_none_is_refused_where_a_parameter_is_declared_as_something_else():
     expected = {"bool": "True or False", "int": "an integer", "float": "a number", "str": "a text"}
-    for example in (examples_of(kind)[0] for kind in discover().values()):
-        for field in dataclasses.fields(example):
-            if field.type in expected:
-                problem = f"{field.name} of {example.title} is None, expected {expected[field.type]}"
-                named = f"the {field.name} is given as None, expected the name"  # of what is registered under one
-                with pytest.raises(ConfigError, match=f"{re.escape(problem)}|{named}"):
-                    dataclasses.replace(example, **{field.name: None})
+    for each, name, kind in examples(*expected):
+        problem = f"{name} of {each.title} is None, expected {expected[kind]}"
+        named = f"the {name} is given as None, expected the name"  # of what is registered under one
+        with pytest.raises(ConfigError, match=f"{re.escape(problem)}|{named}"):
+            dataclasses.replace(each, **{name: None})
 
 
 def test_none_is_taken_where_it_is_the_default_whatever_is_declared():
@@ -443,8 +384,3 @@ def test_none_is_taken_where_it_is_the_default_whatever_is_declared():
             return frame
 
     assert Sloppy("x").weight is Sloppy("x").flag is None
-
-
-def test_a_flag_of_an_evaluator_that_is_neither_true_nor_false_is_refused():
-    with pytest.raises(ConfigError, match="through_origin of RegressionEvaluator is 'no', expected True or False"):
-        st.RegressionEvaluator(through_origin="no")

@@ -19,11 +19,11 @@ import pytest
 from penstock.cli.stopping import GRACE
 from penstock.core.bounded_pool import ahead, is_working
 
-pytestmark = pytest.mark.thorough  # processes that are waited for
+FAULTS = pytest.mark.faults  # processes that are sent signals and waited for
 
 ROOT = Path(__file__).parents[1]
-SOON = 30.0
-"""Seconds, of a minute or more that what it runs would take."""
+PATIENCE = 240.0
+"""Seconds; what jobs run would take an hour or more."""
 SIGNALS = [(signal.SIGINT, "SIGINT", 130), (signal.SIGTERM, "SIGTERM", 143)]
 HEAD = """
 import hashlib, sys, time
@@ -43,7 +43,7 @@ sys.exit(Reporter(as_json=True, traceback=False).run(work))
 SLEEPS = """
     def sleeps(frame):
         print("at work\\n", end="", flush=True)
-        time.sleep(60)
+        time.sleep(3600)
         return frame
     data.map_partitions(sleeps, {"x": "int64"}).write_parquet("out")
 """
@@ -52,15 +52,15 @@ STUCK_IN_C = """
     with JointCommit(staged := StagedDirectory("out", run_id="r")):
         (staged.path / "part").write_text("...")
         print("at work\\n", end="", flush=True)
-        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # half an hour, in which no signal is heard
 """
 IGNORES = """
-    stopping.GRACE = 600.0
+    stopping.GRACE = 3600.0
     with JointCommit(StagedDirectory("out", run_id="r")):
         while True:
             try:
                 print("at work\\n", end="", flush=True)
-                time.sleep(60)
+                time.sleep(3600)
             except KeyboardInterrupt:
                 pass
 """
@@ -89,10 +89,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[float, int, dict[str, Any]]:
-    """Return the seconds until a process has ended, its exit code, and the error that it tells."""
+def stop(process: subprocess.Popen[str], number: int) -> tuple[float, int, dict[str, Any]]:
+    """Send a signal; return the seconds until a process has ended, its exit code, and the error that it tells."""
     began = time.monotonic()
-    out, _ = process.communicate(timeout=60)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=PATIENCE)
     (told,) = (line for line in out.splitlines() if line.startswith("{"))  # a thread may begin its work after that
     return time.monotonic() - began, process.returncode, json.loads(told)["error"]
 
@@ -105,19 +106,18 @@ def wait_for_work(process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
+@FAULTS
 @pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
 def test_a_function_that_sleeps_is_not_waited_for(
     start: Start, tmp_path: Path, number: int, name: str, code: int
 ) -> None:
-    process = start(SLEEPS)
-    process.send_signal(number)
-    seconds, returned, error = ended(process)
-    assert seconds < SOON
+    _, returned, error = stop(start(SLEEPS), number)
     assert (returned, error["type"], error["exit_code"]) == (code, name, code)
     assert error["message"] == "stopped during 'write'"
     assert list(tmp_path.iterdir()) == []
 
 
+@FAULTS
 @pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
 def test_a_main_thread_that_is_stuck_in_c_is_ended_and_its_staging_removed(
     start: Start, tmp_path: Path, number: int, name: str, code: int
@@ -125,22 +125,20 @@ def test_a_main_thread_that_is_stuck_in_c_is_ended_and_its_staging_removed(
     process = start(STUCK_IN_C)
     assert len(list(tmp_path.iterdir())) == 4  # what is staged, a temporary folder, and who owns them
     wait_for_work(process)  # it says so just before
-    process.send_signal(number)
-    seconds, returned, error = ended(process)
-    assert GRACE <= seconds < SOON
+    seconds, returned, error = stop(process, number)
+    assert seconds >= GRACE
     assert (returned, error["type"]) == (code, name)
     assert error["message"] == "stopped by force: it did not end in time"
     assert list(tmp_path.iterdir()) == []
 
 
+@FAULTS
 def test_a_second_signal_ends_what_ignores_the_first(start: Start, tmp_path: Path) -> None:
     process = start(IGNORES)
     process.send_signal(signal.SIGTERM)
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
-    process.send_signal(signal.SIGINT)
-    seconds, returned, error = ended(process)
-    assert seconds < SOON
+    _, returned, error = stop(process, signal.SIGINT)
     assert (returned, error["type"]) == (143, "SIGTERM")
     assert list(tmp_path.iterdir()) == []
 

@@ -270,5 +270,4 @@ def test_each_sub_test_has_the_time_limit_of_a_test(pytester):
     configure(pytester.path)
     pytester.makepyfile(SLOW)
     done = pytester.runpytest_subprocess("--timeout", "1")
-    done.stdout.fnmatch_lines(["SUBFAILED(seconds=30.0)*Timeout (>1.0s)*"])
-    assert str(done.stdout).count("SUBFAILED(") == 1
+    done.stdout.fnmatch_lines(["contains 1 failed subtest", "SUBFAILED(seconds=30.0)*"])

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 import pandas as pd
@@ -27,9 +26,7 @@ from penstock.errors import (
     ConfigError,
     DataValueError,
     OutputError,
-    OutputExistsError,
     RowCountError,
-    UserCodeError,
 )
 from penstock.pipeline import Pipeline
 
@@ -45,89 +42,32 @@ def data(local: Engine) -> Dataset:
     return local.from_arrow(TABLE, fragment_bytes=5 * (8 + 8 + 28))
 
 
-def parts(path: Path) -> list[str]:
-    return sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
-
-
-def test_a_written_dataset_is_one_part_a_fragment_and_a_manifest(data: Dataset, tmp_path: Path) -> None:
-    result = data.write_parquet(tmp_path / "out")
-    assert sorted(os.listdir(tmp_path / "out")) == [
-        "_manifest.json",
-        *[f"part-{part:05d}.parquet" for part in range(6)],
-    ]
-    assert (result.path, result.read, result.rows, result.dropped, result.quarantine) == (
-        str(tmp_path / "out"), ROWS, ROWS, {}, None,
-    )  # fmt: skip
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_the_manifest_counts_rows(data: Dataset, tmp_path: Path) -> None:
+def test_a_written_dataset_is_one_part_a_fragment_and_a_manifest_that_counts_rows(
+    data: Dataset, tmp_path: Path
+) -> None:
     result = data.filter(nw.col("a") < 12).write_parquet(tmp_path / "out")
+    parts = [f"part-{part:05d}.parquet" for part in range(6)]  # names that Spark takes for data
+    assert sorted(os.listdir(tmp_path / "out")) == ["_manifest.json", *parts]
+    expected = (str(tmp_path / "out"), ROWS, 12, {"filter": 18}, None)
+    assert (result.path, result.read, result.rows, result.dropped, result.quarantine) == expected
+    assert os.listdir(tmp_path) == ["out"]
     manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
-    assert (manifest["run_id"], manifest["rows_read"], manifest["rows"], manifest["dropped"]) == (
-        result.run_id, ROWS, 12, {"filter": 18},
-    )  # fmt: skip
+    counted = (manifest["run_id"], manifest["rows_read"], manifest["rows"], manifest["dropped"])
+    assert counted == (result.run_id, ROWS, 12, {"filter": 18})
     assert [file["rows"] for file in manifest["files"]] == [5, 5, 2, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda path: pq.read_table(path),
-        lambda path: ds.dataset(path, format="parquet").to_table(),
-        lambda path: pl.read_parquet(f"{path}/*.parquet").to_arrow(),
-        lambda path: pa.Table.from_pandas(pd.read_parquet(path), preserve_index=False),
-    ],
-    ids=["pyarrow", "pyarrow.dataset", "polars", "pandas"],
-)
-def test_plain_readers_read_what_is_written(data: Dataset, tmp_path: Path, read: Any) -> None:
-    data.write_parquet(tmp_path / "out")
-    assert read(str(tmp_path / "out")).cast(TABLE.schema).equals(TABLE)
-
-
-def test_names_are_those_that_spark_takes_for_data(data: Dataset, tmp_path: Path) -> None:
-    data.write_parquet(tmp_path / "out")
-    seen = [name for name in os.listdir(tmp_path / "out") if not name.startswith(("_", "."))]
-    assert seen
-    assert all(name.endswith(".parquet") for name in seen)
-
-
-def test_what_was_written_is_read_back(local: Engine, data: Dataset, tmp_path: Path) -> None:
-    data.write_parquet(tmp_path / "out")
-    assert local.read_parquet(tmp_path / "out").to_arrow().equals(TABLE)
-
-
-def test_an_output_without_rows_keeps_its_schema(local: Engine, data: Dataset, tmp_path: Path) -> None:
-    data.filter(nw.col("a") < 0).write_parquet(tmp_path / "out")
-    assert local.read_parquet(tmp_path / "out").to_arrow().equals(TABLE.slice(0, 0))
-
-
-def test_what_is_there_is_not_replaced_unasked(data: Dataset, tmp_path: Path) -> None:
-    data.write_parquet(tmp_path / "out")
-    with pytest.raises(OutputExistsError, match="Pass overwrite=True"):
-        data.select("a").write_parquet(tmp_path / "out")
-    assert pq.read_table(tmp_path / "out").column_names == TABLE.column_names
-
-
-def test_overwrite_replaces_the_whole_directory(data: Dataset, tmp_path: Path) -> None:
-    data.write_parquet(tmp_path / "out")
-    replace(data, fragments=data.fragments[:2]).write_parquet(tmp_path / "out", overwrite=True)
-    assert parts(tmp_path / "out") == ["part-00000.parquet", "part-00001.parquet"]
-
-
-def test_an_overwrite_that_fails_leaves_the_old_output(data: Dataset, tmp_path: Path) -> None:
-    data.write_parquet(tmp_path / "out")
-    before = {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")}
-
-    def fails_late(frame: nw.DataFrame) -> nw.DataFrame:
-        if frame["a"][0] >= 20:
-            raise ValueError("late")
-        return frame
-
-    with pytest.raises(UserCodeError):
-        data.map_partitions(fails_late, {"a": "int64"}).write_parquet(tmp_path / "out", overwrite=True)
-    assert {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")} == before
-    assert os.listdir(tmp_path) == ["out"]
+def test_plain_readers_read_what_is_written(data: Dataset, local: Engine, tmp_path: Path) -> None:
+    path = str(tmp_path / "out")
+    data.write_parquet(path)
+    assert local.read_parquet(path).to_arrow().equals(TABLE)
+    for read in (
+        pq.read_table(path),
+        ds.dataset(path, format="parquet").to_table(),
+        pl.read_parquet(f"{path}/*.parquet").to_arrow(),
+        pa.Table.from_pandas(pd.read_parquet(path), preserve_index=False),
+    ):
+        assert read.cast(TABLE.schema).equals(TABLE)
 
 
 def test_a_part_that_cannot_be_written_is_an_output_error(
@@ -142,34 +82,23 @@ def test_a_part_that_cannot_be_written_is_an_output_error(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("target", [".", "..", "in", "in/part-00000.parquet", "in/below"])
-def test_an_output_over_in_or_around_its_input_is_refused(
-    local: Engine, data: Dataset, tmp_path: Path, target: str
-) -> None:
-    data.write_parquet(tmp_path / "in")
-    before = sorted(os.listdir(tmp_path / "in"))
-    with pytest.raises(ConfigError, match="its own input"):
-        local.read_parquet(tmp_path / "in").write_parquet(tmp_path / target, overwrite=True)
-    assert sorted(os.listdir(tmp_path / "in")) == before
-
-
-def test_a_link_to_the_input_is_seen_through(local: Engine, data: Dataset, tmp_path: Path) -> None:
+def test_an_output_over_in_or_around_its_input_is_refused(local: Engine, data: Dataset, tmp_path: Path) -> None:
     data.write_parquet(tmp_path / "in")
     (tmp_path / "link").symlink_to(tmp_path / "in")
-    with pytest.raises(ConfigError, match="its own input"):
-        local.read_parquet(tmp_path / "in").write_parquet(tmp_path / "link", overwrite=True)
-
-
-def test_an_output_beside_a_single_input_file_is_fine(local: Engine, tmp_path: Path) -> None:
-    pq.write_table(TABLE, tmp_path / "in.parquet")
-    local.read_parquet(tmp_path / "in.parquet").write_parquet(tmp_path / "out")
+    before = sorted(os.listdir(tmp_path / "in"))
+    for target in (".", "..", "in", "in/part-00000.parquet", "in/below", "link"):
+        with pytest.raises(ConfigError, match="its own input"):
+            local.read_parquet(tmp_path / "in").write_parquet(tmp_path / target, overwrite=True)
+        assert sorted(os.listdir(tmp_path / "in")) == before
+    pq.write_table(TABLE, tmp_path / "alone.parquet")
+    local.read_parquet(tmp_path / "alone.parquet").write_parquet(tmp_path / "out")  # beside a single file it is fine
     assert pq.read_table(tmp_path / "out").num_rows == ROWS
 
 
-@pytest.mark.parametrize("place", ["out", "out/bad", "."])
-def test_quarantine_and_output_may_not_lie_in_each_other(data: Dataset, tmp_path: Path, place: str) -> None:
-    with pytest.raises(ConfigError, match="would lie in each other"):
-        data.write_parquet(tmp_path / "out", quarantine=tmp_path / place)
+def test_quarantine_and_output_may_not_lie_in_each_other(data: Dataset, tmp_path: Path) -> None:
+    for place in ("out", "out/bad", "."):
+        with pytest.raises(ConfigError, match="would lie in each other"):
+            data.write_parquet(tmp_path / "out", quarantine=tmp_path / place)
 
 
 @pytest.fixture
@@ -201,13 +130,8 @@ def test_a_quarantine_of_an_earlier_write_goes_when_no_rows_are_set_aside(
     data: Dataset, fitted: Dataset, tmp_path: Path
 ) -> None:
     fitted.write_parquet(tmp_path / "out")
-    data.write_parquet(tmp_path / "out", overwrite=True)
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_without_bad_rows_there_is_no_quarantine(data: Dataset, tmp_path: Path) -> None:
     model = Pipeline(st.Expect("a >= 0", action="quarantine")).fit(data)
-    assert model.transform(data).write_parquet(tmp_path / "out").quarantine is None
+    assert model.transform(data).write_parquet(tmp_path / "out", overwrite=True).quarantine is None
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -238,62 +162,41 @@ def test_text_has_the_parts_the_counts_and_the_manifest_that_parquet_has(
     assert again == local.read_parquet(tmp_path / "parquet").to_arrow()
 
 
-@pytest.mark.parametrize("format", TEXT)
-def test_text_without_rows_is_read_again_with_its_schema(
-    local: Engine, data: Dataset, tmp_path: Path, format: str
+def test_a_type_that_a_text_cannot_hold_is_refused_before_anything_is_read(
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    data.filter(nw.col("a") < 0).write(tmp_path / "out", format=format)
-    assert local.read(format, tmp_path / "out", schema=TABLE.schema).to_arrow().equals(TABLE.slice(0, 0))
-
-
-@pytest.mark.parametrize("format", TEXT)
-def test_text_is_not_replaced_unasked(data: Dataset, tmp_path: Path, format: str) -> None:
-    data.write(tmp_path / "out", format=format)
-    with pytest.raises(OutputExistsError, match="Pass overwrite=True"):
-        data.write(tmp_path / "out", format=format)
-    data.write_parquet(tmp_path / "out", overwrite=True)
-    assert {name.rpartition(".")[2] for name in os.listdir(tmp_path / "out")} == {"json", "parquet"}
-
-
-@pytest.mark.parametrize(
-    ("format", "kind"),
-    [
+    for format, kind in (
         ("csv", pa.list_(pa.int64())),
         ("csv", pa.struct({"x": pa.int64()})),
         ("csv", pa.binary()),
         ("json_lines", pa.struct({"x": pa.int64()})),
         ("json_lines", pa.list_(pa.binary())),
-    ],
-)
-def test_a_type_that_a_text_cannot_hold_is_refused_before_anything_is_read(
-    local: Engine, tmp_path: Path, format: str, kind: pa.DataType
+    ):
+        with subtests.test(format=format, kind=str(kind)):
+            data = local.from_arrow(pa.table({"good": [1], "odd": pa.array([None], kind)}))
+            with pytest.raises(ConfigError, match=r"column 'odd' is .*, which (CSV|JSON lines) cannot hold"):
+                data.map_partitions(lambda frame: 1 / 0, data.schema).write(tmp_path / "out", format=format)
+            assert os.listdir(tmp_path) == []
+
+
+def test_a_value_that_a_text_cannot_say_is_named_and_nothing_is_left(
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    data = local.from_arrow(pa.table({"good": [1], "odd": pa.array([None], kind)}))
-    with pytest.raises(ConfigError, match=r"column 'odd' is .*, which (CSV|JSON lines) cannot hold"):
-        data.map_partitions(lambda frame: 1 / 0, data.schema).write(tmp_path / "out", format=format)
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("format", "values", "problem"),
-    [
+    for format, values, problem in (
         ("csv", ["a", ""], "has the text '', which would be read as null"),
         ("csv", ["a", "b\0"], "has a NUL character"),
         ("csv", [0, 10**12], "has a time outside the years 1 to 9999"),
         ("json_lines", [1.0, float("-inf")], "has an infinite number"),
-    ],
-)
-def test_a_value_that_a_text_cannot_say_is_named_and_nothing_is_left(
-    local: Engine, tmp_path: Path, format: str, values: list[Any], problem: str
-) -> None:
-    column = pa.array(values, pa.timestamp("s") if values[0] == 0 else None)
-    pq.write_table(pa.table({"v": column}), tmp_path / "a.parquet")
-    data = local.read_parquet(tmp_path / "a.parquet")
-    with pytest.raises(DataValueError, match=f"column 'v' {problem}") as found:
-        data.write(tmp_path / "out", format=format)
-    assert found.value.path == str(tmp_path / "a.parquet")
-    assert found.value.row == (1 if isinstance(values[0], str) else None)
-    assert os.listdir(tmp_path) == ["a.parquet"]
+    ):
+        with subtests.test(problem=problem):
+            column = pa.array(values, pa.timestamp("s") if values[0] == 0 else None)
+            pq.write_table(pa.table({"v": column}), tmp_path / "a.parquet")
+            data = local.read_parquet(tmp_path / "a.parquet")
+            with pytest.raises(DataValueError, match=f"column 'v' {problem}") as found:
+                data.write(tmp_path / "out", format=format)
+            assert found.value.path == str(tmp_path / "a.parquet")
+            assert found.value.row == (1 if isinstance(values[0], str) else None)
+            assert os.listdir(tmp_path) == ["a.parquet"]
 
 
 def test_nulls_and_empty_strings_are_told_apart_where_null_is_spelled(local: Engine, tmp_path: Path) -> None:

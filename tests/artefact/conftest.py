@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,28 @@ def reseal() -> Callable[..., None]:
         (folder / MANIFEST_NAME).write_text(json.dumps(document | changes))
 
     return seal
+
+
+@pytest.fixture
+def replaced(saved, reseal) -> Callable[..., AbstractContextManager[None]]:
+    """Have a file of the model hold other bytes while inside, with a manifest that fits, unless ``sealed=False``."""
+
+    @contextmanager
+    def replaced(path: str, data: bytes | None, *, sealed: bool = True) -> Iterator[None]:
+        names = {path, MANIFEST_NAME}
+        sound = {name: (saved / name).read_bytes() for name in names if (saved / name).exists()}
+        (saved / path).unlink() if data is None else (saved / path).write_bytes(data)
+        if sealed and path != MANIFEST_NAME:
+            reseal(saved)
+        try:
+            yield
+        finally:
+            for name in names - sound.keys():
+                (saved / name).unlink()
+            for name, content in sound.items():
+                (saved / name).write_bytes(content)
+
+    return replaced
 
 
 @pytest.fixture

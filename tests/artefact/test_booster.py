@@ -60,9 +60,8 @@ def trained() -> Callable[..., bytes]:
     return train
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_what_xgboost_writes_is_accepted(trained, subtests):
+    for options in (
         {"classes": 2, "objective": "binary:logistic"},
         {"classes": 3, "objective": "multi:softprob", "num_class": 3},
         {"categorical": True, "max_cat_to_onehot": 2},
@@ -73,11 +72,9 @@ def trained() -> Callable[..., bytes]:
         {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]},
         {"grow_policy": "lossguide", "max_leaves": 30, "max_depth": 0},
         {"max_depth": 1, "rounds": 0},
-    ],
-    ids=lambda options: " ".join(map(str, options)),
-)
-def test_what_xgboost_writes_is_accepted(trained, options):
-    assert read_booster(trained(**options), "b.ubj", trusted=False) == NAMES
+    ):
+        with subtests.test(options=options):
+            assert read_booster(trained(**options), "b.ubj", trusted=False) == NAMES
 
 
 def test_numbers_are_read_as_xgboost_writes_them_in_json(trained):
@@ -133,9 +130,10 @@ MODEL = ("gradient_booster", "model")
 TREE = (*MODEL, "trees", 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
+def test_a_booster_that_would_crash_is_refused(trained, subtests):
+    sound = read_ubjson(trained(max_depth=2))
+    assert read_booster(written(sound), "b.ubj", trusted=False) == NAMES
+    for change, fault in (
         (in_tree("left_children", 0, 99_999), "a child does not exist"),
         (in_tree("left_children", 0, -7), "a child does not exist"),
         (in_tree("right_children", 0, 0), "a child does not exist"),
@@ -177,32 +175,31 @@ TREE = (*MODEL, "trees", 0)
         (set_at({"a": "b"}, "extra"), "adds extra"),
         (set_at({"a": 1}, "attributes"), "an attribute is not text"),
         (set_at({"name": "multi:softmax", "p": {"num_class": "0"}}, "objective"), "0 classes"),
-    ],
-)
-def test_a_booster_that_would_crash_is_refused(trained, change, fault):
-    document = copy.deepcopy(read_ubjson(trained(max_depth=2)))
-    assert read_booster(written(document), "b.ubj", trusted=False) == NAMES
-    change(document["learner"])
-    with pytest.raises(UntrustedArtifactError, match=f"b.ubj is not an XGBoost model that can be checked: .*{fault}"):
-        read_booster(written(document), "b.ubj", trusted=False)
+    ):
+        with subtests.test(fault):
+            document = copy.deepcopy(sound)
+            change(document["learner"])
+            with pytest.raises(
+                UntrustedArtifactError, match=f"b.ubj is not an XGBoost model that can be checked: .*{fault}"
+            ):
+                read_booster(written(document), "b.ubj", trusted=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "place", "value", "fault"),
-    [
+def test_categories_out_of_range_are_refused(trained, subtests):
+    sound = read_ubjson(trained(categorical=True, max_cat_to_onehot=2))
+    for name, place, value, fault in (
         ("categories", 0, -1, "a category is out of range"),
         ("categories", 0, 2**30, "a category is out of range"),
         ("categories_nodes", 0, 9999, "out of order"),
         ("categories_segments", 0, 1, "one after the other"),
         ("categories_sizes", 0, 0, "of no, or too many, categories"),
         ("categories_sizes", 0, 2**62, "of no, or too many, categories"),
-    ],
-)
-def test_categories_out_of_range_are_refused(trained, name, place, value, fault):
-    document = copy.deepcopy(read_ubjson(trained(categorical=True, max_cat_to_onehot=2)))
-    in_tree(name, place, value)(document["learner"])
-    with pytest.raises(UntrustedArtifactError, match=fault):
-        read_booster(written(document), "b.ubj", trusted=False)
+    ):
+        with subtests.test(name=name, place=place, value=value, fault=fault):
+            document = copy.deepcopy(sound)
+            in_tree(name, place, value)(document["learner"])
+            with pytest.raises(UntrustedArtifactError, match=fault):
+                read_booster(written(document), "b.ubj", trusted=False)
 
 
 def test_a_cycle_beside_the_root_is_refused(trained):
@@ -221,9 +218,8 @@ def test_a_trusted_booster_is_not_checked(trained):
     assert read_booster(written(document), "b.ubj", trusted=True) == NAMES
 
 
-@pytest.mark.parametrize(
-    ("data", "fault"),
-    [
+def test_bytes_that_are_no_document_are_refused(subtests):
+    for data, fault in (
         (b"", "ends at byte 0"),
         (b"{L", "in the middle"),
         (b"{}x", "1 bytes follow"),
@@ -236,25 +232,19 @@ def test_a_trusted_booster_is_not_checked(trained):
         (b"{" + (sized("a") + b"i\x01") * 2 + b"}", "twice"),
         (b"{" + b"L" + struct.pack(">q", 1) + b"\xff" + b"i\x01}", "utf-8"),
         (b"{i\x01ai\x01}", "expected b'L'"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bytes_that_are_no_document_are_refused(data, fault):
-    with pytest.raises(ValueError, match=fault):
-        read_ubjson(data)
+    ):
+        with subtests.test(fault), pytest.raises(ValueError, match=fault):
+            read_ubjson(data)
 
 
-@pytest.mark.parametrize(
-    ("names", "columns", "difference"),
-    [
+def test_features_that_differ_name_the_first_difference():
+    for names, columns, difference in (
         (["a", "b"], ("b", "a"), "position 0: 'a' in the file, 'b' in the pipeline"),
         (["a"], ("a", "b"), "1 features, and Boost passes 2; .* position 1: none in the file, 'b' in"),
         (["a", "b", "c"], ("a", "b"), "position 2: 'c' in the file, none in"),
-    ],
-)
-def test_features_that_differ_name_the_first_difference(names, columns, difference):
-    with pytest.raises(ArtifactError, match=difference):
-        check_features(names, columns, "b.ubj", "Boost")
+    ):
+        with pytest.raises(ArtifactError, match=difference):
+            check_features(names, columns, "b.ubj", "Boost")
 
 
 def test_a_booster_of_other_features_is_refused_at_loading(saved, reseal, trained):

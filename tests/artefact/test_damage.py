@@ -81,28 +81,29 @@ def test_a_flipped_bit_of_the_manifest_is_an_error_or_means_nothing(saved, model
     assert ArtifactIntegrityError in outcomes
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_named(saved, name):
-    (saved / name).unlink()
-    with pytest.raises(ArtifactIntegrityError, match=f"lacks {name}"):
-        PipelineModel.load(saved)
+def test_a_missing_file_is_named(saved, replaced, subtests):
+    for name in FILES:
+        refused = pytest.raises(ArtifactIntegrityError, match=f"lacks {name}")
+        with subtests.test(name), replaced(name, None, sealed=False), refused:
+            PipelineModel.load(saved)
 
 
-@pytest.mark.parametrize("name", ["extra.json", "state/extra.parquet", "notes/read.me"])
-def test_an_added_file_is_named(saved, name):
-    (saved / name).parent.mkdir(exist_ok=True)
-    (saved / name).write_bytes(b"{}")
-    with pytest.raises(ArtifactIntegrityError, match=f"not saved with it: {name}"):
-        PipelineModel.load(saved)
+def test_an_added_file_is_named(saved, replaced):
+    (saved / "notes").mkdir()
+    for name in ("extra.json", "state/extra.parquet", "notes/read.me"):
+        refused = pytest.raises(ArtifactIntegrityError, match=f"not saved with it: {name}")
+        with replaced(name, b"{}", sealed=False), refused:
+            PipelineModel.load(saved)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"\0", lambda data: b""])
-def test_a_cut_or_longer_file_is_named(saved, name, change):
-    (saved / name).write_bytes(change((saved / name).read_bytes()))
-    with pytest.raises(ArtifactIntegrityError, match=name) as caught:
-        PipelineModel.load(saved)
-    assert caught.value.path == str(saved / name)
+def test_a_cut_or_longer_file_is_named(saved, replaced, subtests):
+    for name in FILES:
+        sound = (saved / name).read_bytes()
+        for data in (sound[:-1], sound + b"\0", b""):
+            with subtests.test(name=name, length=len(data)), replaced(name, data, sealed=False):
+                with pytest.raises(ArtifactIntegrityError, match=name) as caught:
+                    PipelineModel.load(saved)
+                assert caught.value.path == str(saved / name)
 
 
 def test_files_swapped_between_two_models_are_found(saved, model, tmp_path):
@@ -137,14 +138,15 @@ def test_a_newer_format_names_all_versions(saved, reseal):
         PipelineModel.load(saved)
 
 
-@pytest.mark.parametrize("features", [["json", "torch"], [], None, "json", [1]])
-def test_an_unknown_feature_of_the_format_is_refused(saved, reseal, features):
-    reseal(saved, features=features)
-    with pytest.raises(
-        ArtifactVersionError,
-        match=r"this library reads drift-profile, json, kept-statistics, onnx, parquet, .*, xgboost-ubj",
-    ):
-        PipelineModel.load(saved)
+def test_an_unknown_feature_of_the_format_is_refused(saved, reseal, subtests):
+    for features in (["json", "torch"], [], None, "json", [1]):
+        with subtests.test(features=features):
+            reseal(saved, features=features)
+            with pytest.raises(
+                ArtifactVersionError,
+                match=r"this library reads drift-profile, json, kept-statistics, onnx, parquet, .*, xgboost-ubj",
+            ):
+                PipelineModel.load(saved)
 
 
 def test_a_stage_by_a_module_path_is_refused_and_not_imported(saved, reseal):
@@ -169,11 +171,14 @@ def iter_paths(folder):
     return (entry["path"] for entry in json.loads((folder / MANIFEST_NAME).read_text())["files"])
 
 
-@pytest.mark.parametrize("path", ["run.sh", "state/0.pkl", "state/0.0.json", "a/b/c.json", "State/0.json", ".x.json"])
-def test_a_name_that_no_model_has_is_refused(saved, relist, path):
-    relist(saved, "report.json", path=path)
-    with pytest.raises(UntrustedArtifactError, match="no model has that"):
-        PipelineModel.load(saved)
+def test_a_name_that_no_model_has_is_refused(saved, relist, subtests):
+    name = "report.json"
+    for path in ("run.sh", "state/0.pkl", "state/0.0.json", "a/b/c.json", "State/0.json", ".x.json"):
+        with subtests.test(path=path):
+            relist(saved, name, path=path)
+            name = path
+            with pytest.raises(UntrustedArtifactError, match="no model has that"):
+                PipelineModel.load(saved)
 
 
 def test_a_kind_that_is_not_that_of_the_name_is_refused(saved, relist):

@@ -21,32 +21,20 @@ def folder(local, tmp_path):
     return tmp_path / "model"
 
 
-@pytest.mark.parametrize(
-    "other", ["state/0.0.parquet", "statistics/1.0.parquet", "statistics/9.0.parquet", "../model/schema.json"]
-)
-def test_a_table_of_something_else_is_refused(folder, reseal, other):
+def test_references_to_what_is_no_table_of_it_are_refused(folder, reseal, subtests):
     path = folder / "statistics" / "0.json"
-    path.write_text(path.read_text().replace(OWN, other))
-    reseal(folder)
-    with pytest.raises(ArtifactError, match="is no part of it"):
-        ps.PipelineModel.load(folder)
-
-
-def test_a_table_is_no_model_file(folder, reseal):
-    path = folder / "statistics" / "0.json"
-    path.write_text(path.read_text().replace("$table", "$blob"))
-    reseal(folder)
-    with pytest.raises(ArtifactError, match="is no part of it"):
-        ps.PipelineModel.load(folder)
-
-
-@pytest.mark.parametrize("rows", ["#0+99", "#2+1", "#-1+2", "#1", "#a+b", "#0+²"])
-def test_rows_that_a_table_does_not_have_are_refused(folder, reseal, rows):
-    path = folder / "statistics" / "0.json"
-    path.write_text(path.read_text().replace("#0+2", rows))
-    reseal(folder)
-    with pytest.raises(ArtifactError, match=r"names (no )?rows of a table"):
-        ps.PipelineModel.load(folder)
+    sound = path.read_text()
+    others = "state/0.0.parquet", "statistics/1.0.parquet", "statistics/9.0.parquet", "../model/schema.json"
+    rows = "#0+99", "#2+1", "#-1+2", "#1", "#a+b", "#0+²"
+    for old, new, told in (
+        *((OWN, other, "is no part of it") for other in others),
+        ("$table", "$blob", "is no part of it"),
+        *(("#0+2", each, r"names (no )?rows of a table") for each in rows),
+    ):
+        path.write_text(sound.replace(old, new))
+        reseal(folder)
+        with subtests.test(old=old, new=new), pytest.raises(ArtifactError, match=told):
+            ps.PipelineModel.load(folder)
 
 
 def test_tables_of_one_schema_lie_in_one_file(local, tmp_path):

@@ -69,23 +69,23 @@ def test_a_profile_of_another_version_is_refused(folder, reseal):
         ps.PipelineModel.load(folder)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_what_is_no_profile_is_refused(folder, reseal, subtests):
+    sound = (folder / "profile.json").read_text()
+    for change, told in (
         (lambda state: state.pop("roles"), "roles"),
         (lambda state: state["roles"]["input"]["counts"]["x"].pop("bins"), "counts have"),
         (lambda state: state["roles"]["input"]["counts"]["x"]["bins"].append(1), "counts of .* cells"),
         (lambda state: state["roles"]["input"]["counts"]["s"].update(rows=-1), "-1 is no count of rows"),
         (lambda state: state["roles"]["input"]["bins"]["edges"]["x"].reverse(), "not in order"),
         (lambda state: state["roles"]["input"]["bins"]["values"]["s"].append(7), "7 is neither an edge nor a value"),
-    ],
-)
-def test_what_is_no_profile_is_refused(folder, reseal, change, told):
-    changed(folder, change)
-    reseal(folder)
-    with pytest.raises(ArtifactError, match=told) as caught:
-        ps.PipelineModel.load(folder)
-    assert caught.value.path.endswith("profile.json")
+    ):
+        with subtests.test(told):
+            (folder / "profile.json").write_text(sound)
+            changed(folder, change)
+            reseal(folder)
+            with pytest.raises(ArtifactError, match=told) as caught:
+                ps.PipelineModel.load(folder)
+            assert caught.value.path.endswith("profile.json")
 
 
 def test_a_profile_names_no_files(folder, reseal):

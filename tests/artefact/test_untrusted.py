@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import pickle
 import subprocess
@@ -49,29 +50,21 @@ def zipped() -> bytes:
     return sink.getvalue()
 
 
-def replace(saved, reseal, path, data):
-    (saved / path).write_bytes(data)
-    if path != "_manifest.json":
-        reseal(saved)
+FORMATS = [
+    *((pickle.dumps({"a": 1}, protocol), "a pickle") for protocol in (2, 4, 5)),
+    (pickle.dumps({"a": 1}, 0), "of no known type"),
+    (zipped(), "a zip file"),
+    (b"\x1f\x8b\x08", "compressed data"),
+    (b"\x93NUMPY\x01\x00", "a NumPy array"),
+    (b"", "of no known type"),
+]
 
 
-@pytest.mark.parametrize("path", SLOTS)
-@pytest.mark.parametrize(
-    ("data", "what"),
-    [
-        *((pickle.dumps({"a": 1}, protocol), "a pickle") for protocol in (2, 4, 5)),
-        (pickle.dumps({"a": 1}, 0), "of no known type"),
-        (zipped(), "a zip file"),
-        (b"\x1f\x8b\x08", "compressed data"),
-        (b"\x93NUMPY\x01\x00", "a NumPy array"),
-        (b"", "of no known type"),
-    ],
-    ids=["pickle 2", "pickle 4", "pickle 5", "pickle 0", "zip", "gzip", "npy", "empty"],
-)
-def test_another_format_in_any_slot_is_named(saved, reseal, path, data, what):
-    replace(saved, reseal, path, data)
-    with pytest.raises(UntrustedArtifactError, match=f"{path} is {what}"):
-        PipelineModel.load(saved)
+def test_another_format_in_any_slot_is_named(saved, replaced, subtests):
+    for path, (data, what) in itertools.product(SLOTS, FORMATS):
+        refused = pytest.raises(UntrustedArtifactError, match=f"{path} is {what}")
+        with subtests.test(path=path, data=data), replaced(path, data), refused:
+            PipelineModel.load(saved)
 
 
 def test_a_pickle_in_place_of_the_directory_is_named(tmp_path):
@@ -80,77 +73,76 @@ def test_a_pickle_in_place_of_the_directory_is_named(tmp_path):
         PipelineModel.load(tmp_path / "model.pkl")
 
 
-@pytest.mark.parametrize("path", ["pipeline.json", "schema.json", "state/0.json", "_manifest.json"])
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ('{"a":' * 40 + "1" + "}" * 40, "nested deeper"),
-        ('{"a":' * 200_000 + "1" + "}" * 200_000, "nested deeper"),
-        ('{"a": 1, "a": 2}', "appears twice"),
-        ('{"a": NaN}', "NaN"),
-        ('{"a": 1e999}', "beyond the range"),
-        ('{"a": 1', "not acceptable JSON"),
-        ('{"a": "\udc80"}', "not acceptable JSON"),
-    ],
-    ids=["depth", "recursion", "duplicate", "nan", "infinity", "cut", "utf-8"],
-)
-def test_json_that_is_not_strict_is_refused(saved, reseal, path, text, rule):
-    replace(saved, reseal, path, text.encode(errors="surrogateescape"))
-    with pytest.raises(ArtifactError, match=rule):
-        PipelineModel.load(saved)
+NOT_STRICT = [
+    ('{"a":' * 40 + "1" + "}" * 40, "nested deeper"),
+    ('{"a":' * 200_000 + "1" + "}" * 200_000, "nested deeper"),
+    ('{"a": 1, "a": 2}', "appears twice"),
+    ('{"a": NaN}', "NaN"),
+    ('{"a": 1e999}', "beyond the range"),
+    ('{"a": 1', "not acceptable JSON"),
+    ('{"a": "\udc80"}', "not acceptable JSON"),
+]
 
 
-@pytest.mark.parametrize(
-    ("path", "document"),
-    [
-        ("pipeline.json", {}),
-        ("pipeline.json", {"stages": {}}),
-        ("pipeline.json", {"stages": [1]}),
-        ("pipeline.json", {"stages": [{"stage": "Imputer"}]}),
-        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": True, "parameters": {}}]}),
-        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {}}]}),
-        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": 5}}]}),
-        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"no": 5}}]}),
-        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": {"$table": "x"}}}]}),
-        ("pipeline.json", {"stages": []}),
-        ("pipeline.json", {"stages": [], "more": []}),
-        ("schema.json", {"columns": 1}),
-        ("schema.json", {"columns": [{"name": "x"}]}),
-        ("schema.json", {"columns": [{"name": "x", "type": "extension"}]}),
-        ("schema.json", {"columns": [{"name": "x", "type": {"list": {"list": 5}}}]}),
-        ("schema.json", {"columns": [{"name": "x", "type": {"timestamp": ["us", 5]}}]}),
-        ("schema.json", {"columns": [{"name": "y", "type": "double"}]}),
-        ("state/0.json", {"$exec": "x"}),
-        ("state/0.json", {"values": {"$table": "state/2.0.parquet"}}),
-        ("state/0.json", {"values": {"$table": "../../x"}}),
-        ("state/0.json", {"values": {"$blob": "booster/3.1.ubj"}}),
-        ("state/0.json", {"values": {"$float": "1e5"}}),
-        ("state/2.json", {"categories": {}}),
-        ("state/2.json", {"a": {"$table": "state/2.0.parquet"}, "b": {"$table": "state/2.0.parquet"}}),
-        ("state/2.json", {"$table": "state/2.0.parquet"}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:60],
-)
-def test_a_document_of_another_shape_is_refused(saved, reseal, path, document):
-    replace(saved, reseal, path, json.dumps(document).encode())
-    with pytest.raises(ArtifactError):
-        PipelineModel.load(saved)
+def test_json_that_is_not_strict_is_refused(saved, replaced, subtests):
+    paths = ("pipeline.json", "schema.json", "state/0.json", "_manifest.json")
+    for path, (text, rule) in itertools.product(paths, NOT_STRICT):
+        data, refused = text.encode(errors="surrogateescape"), pytest.raises(ArtifactError, match=rule)
+        with subtests.test(path=path, text=text[:30]), replaced(path, data), refused:
+            PipelineModel.load(saved)
 
 
-@pytest.mark.parametrize("listed", EVALUATORS, ids=lambda listed: json.dumps(listed)[:60])
-def test_evaluators_of_another_shape_are_refused_as_such(saved, reseal, listed):
+DOCUMENTS = [
+    ("pipeline.json", {}),
+    ("pipeline.json", {"stages": {}}),
+    ("pipeline.json", {"stages": [1]}),
+    ("pipeline.json", {"stages": [{"stage": "Imputer"}]}),
+    ("pipeline.json", {"stages": [{"stage": "Imputer", "version": True, "parameters": {}}]}),
+    ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {}}]}),
+    ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": 5}}]}),
+    ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"no": 5}}]}),
+    ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": {"$table": "x"}}}]}),
+    ("pipeline.json", {"stages": []}),
+    ("pipeline.json", {"stages": [], "more": []}),
+    ("schema.json", {"columns": 1}),
+    ("schema.json", {"columns": [{"name": "x"}]}),
+    ("schema.json", {"columns": [{"name": "x", "type": "extension"}]}),
+    ("schema.json", {"columns": [{"name": "x", "type": {"list": {"list": 5}}}]}),
+    ("schema.json", {"columns": [{"name": "x", "type": {"timestamp": ["us", 5]}}]}),
+    ("schema.json", {"columns": [{"name": "y", "type": "double"}]}),
+    ("state/0.json", {"$exec": "x"}),
+    ("state/0.json", {"values": {"$table": "state/2.0.parquet"}}),
+    ("state/0.json", {"values": {"$table": "../../x"}}),
+    ("state/0.json", {"values": {"$blob": "booster/3.1.ubj"}}),
+    ("state/0.json", {"values": {"$float": "1e5"}}),
+    ("state/2.json", {"categories": {}}),
+    ("state/2.json", {"a": {"$table": "state/2.0.parquet"}, "b": {"$table": "state/2.0.parquet"}}),
+    ("state/2.json", {"$table": "state/2.0.parquet"}),
+]
+
+
+def test_a_document_of_another_shape_is_refused(saved, replaced, subtests):
+    for path, document in DOCUMENTS:
+        refused = pytest.raises(ArtifactError)
+        with subtests.test(path=path, document=document), replaced(path, json.dumps(document).encode()), refused:
+            PipelineModel.load(saved)
+
+
+def test_evaluators_of_another_shape_are_refused_as_such(saved, replaced, subtests):
     document = json.loads((saved / "pipeline.json").read_text())
-    replace(saved, reseal, "pipeline.json", json.dumps(document | {"evaluators": listed}).encode())
-    with pytest.raises(ArtifactError, match=r"[Ee]valuator|refers to the file"):
-        PipelineModel.load(saved)
+    for listed in EVALUATORS:
+        data = json.dumps(document | {"evaluators": listed}).encode()
+        refused = pytest.raises(ArtifactError, match=r"[Ee]valuator|refers to the file")
+        with subtests.test(str(listed)[:60]), replaced("pipeline.json", data), refused:
+            PipelineModel.load(saved)
     assert "antigravity" not in sys.modules
 
 
-@pytest.mark.parametrize("size", [10**12, 2**63, -1, 10**40])
-def test_a_size_that_is_not_that_of_the_file_is_refused_before_it_is_read(saved, relist, size):
-    relist(saved, "state/0.json", bytes=size)
-    with pytest.raises(ArtifactIntegrityError, match=r"state/0.json has \d+ bytes, expected"):
-        PipelineModel.load(saved)
+def test_a_size_that_is_not_that_of_the_file_is_refused_before_it_is_read(saved, relist):
+    for size in (10**12, 2**63, -1, 10**40):
+        relist(saved, "state/0.json", bytes=size)
+        with pytest.raises(ArtifactIntegrityError, match=r"state/0.json has \d+ bytes, expected"):
+            PipelineModel.load(saved)
 
 
 def test_a_document_that_is_far_too_large_is_not_read(saved, relist):
@@ -189,47 +181,34 @@ def parquet(table: pa.Table, **options: object) -> bytes:
 PLAIN = {"store_schema": False, "compression": "none"}
 
 
-def test_a_table_with_other_rows_than_listed_is_refused(saved, reseal):
-    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": ["a"], "count": [1]}), **PLAIN))
-    with pytest.raises(UntrustedArtifactError, match="declares 1 rows, and 3 are listed"):
-        PipelineModel.load(saved)
-
-
-def test_a_table_with_an_arrow_schema_is_refused(saved, reseal):
-    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": ["a", "b", "c"]}), compression="none"))
-    with pytest.raises(UntrustedArtifactError, match="carries an Arrow schema"):
-        PipelineModel.load(saved)
-
-
-def test_a_table_of_an_extension_type_is_refused(saved, reseal):
-    values = pa.array([b"0" * 16] * 3, pa.uuid())
-    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": values}), **PLAIN))
-    with pytest.raises(UntrustedArtifactError, match=r"'value' of .* is extension<"):
-        PipelineModel.load(saved)
-
-
-def test_a_table_of_structs_is_refused(saved, reseal):
-    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": [{"a": 1}] * 3}), **PLAIN))
-    with pytest.raises(UntrustedArtifactError, match="struct"):
-        PipelineModel.load(saved)
+def test_a_table_that_no_model_has_is_refused(saved, replaced, subtests):
+    for data, reason in (
+        (parquet(pa.table({"value": ["a"], "count": [1]}), **PLAIN), "declares 1 rows, and 3 are listed"),
+        (parquet(pa.table({"value": ["a", "b", "c"]}), compression="none"), "carries an Arrow schema"),
+        (parquet(pa.table({"value": pa.array([b"0" * 16] * 3, pa.uuid())}), **PLAIN), r"'value' of .* is extension<"),
+        (parquet(pa.table({"value": [{"a": 1}] * 3}), **PLAIN), "struct"),
+    ):
+        refused = pytest.raises(UntrustedArtifactError, match=reason)
+        with subtests.test(reason), replaced("state/2.0.parquet", data), refused:
+            PipelineModel.load(saved)
 
 
 @pytest.mark.thorough
-def test_a_table_far_larger_than_its_file_is_refused_before_decoding(saved, reseal, relist):
+def test_a_table_far_larger_than_its_file_is_refused_before_decoding(saved, replaced, relist):
     rows = 20_000_000
     bomb = parquet(pa.table({"value": pa.nulls(rows, pa.int64())}), **PLAIN)
     assert len(bomb) < 100_000
-    replace(saved, reseal, "state/2.0.parquet", bomb)
-    relist(saved, "state/2.0.parquet", rows=rows)
-    with pytest.raises(UntrustedArtifactError, match="declares 160000000 bytes of values"):
-        PipelineModel.load(saved)
+    with replaced("state/2.0.parquet", bomb):
+        relist(saved, "state/2.0.parquet", rows=rows)
+        with pytest.raises(UntrustedArtifactError, match="declares 160000000 bytes of values"):
+            PipelineModel.load(saved)
 
 
-def test_a_changed_page_of_a_table_is_found_by_its_checksum(saved, reseal):
+def test_a_changed_page_of_a_table_is_found_by_its_checksum(saved, replaced):
     data = (saved / "state/2.0.parquet").read_bytes()
     assert data.count("größe".encode()) == 1
-    replace(saved, reseal, "state/2.0.parquet", data.replace("größe".encode(), "grösse".encode()[:7]))
-    with pytest.raises(ArtifactError, match=r"state/2\.0\.parquet cannot be decoded"):
+    refused = pytest.raises(ArtifactError, match=r"state/2\.0\.parquet cannot be decoded")
+    with replaced("state/2.0.parquet", data.replace("größe".encode(), "grösse".encode()[:7])), refused:
         PipelineModel.load(saved)
 
 
@@ -246,7 +225,7 @@ xgboost.set_config(verbosity=0)
 folder, chance, outcomes = pathlib.Path(sys.argv[1]), random.Random(3), collections.Counter()
 manifest = json.loads((folder / "_manifest.json").read_text())
 matrix = xgboost.DMatrix([[0.5, 1.0], [-0.5, float("nan")]], feature_names=["x", "c"])
-for _ in range(1500):
+for _ in range(500):
     entry = chance.choice(manifest["files"])
     path = folder / entry["path"]
     sound = path.read_bytes()
@@ -271,5 +250,5 @@ print(json.dumps(outcomes))
     found = subprocess.run([sys.executable, "-c", script, saved], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr[-2000:]
     outcomes = json.loads(found.stdout)
-    assert sum(outcomes.values()) == 1500
-    assert outcomes["refused"] > 300
+    assert sum(outcomes.values()) == 500
+    assert outcomes["refused"] > 100

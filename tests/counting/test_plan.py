@@ -83,53 +83,38 @@ def test_workers_count_in_parts_what_is_more_than_one_may_hold(engine, small):
     assert model.digest == Pipeline(st.CountEncoder(["key", "few"])).fit(data(LocalEngine(device="cpu"))).digest
 
 
-@pytest.mark.parametrize(
-    "stage",
-    [
-        st.StringIndexer("key", **KEEP),
-        st.StringIndexer(["key"], min_frequency=2),
-        st.StringIndexer(["key", "few"], max_categories=9, min_frequency=0.1),
-        st.OneHotEncoder("key", max_categories=5),
-        st.Imputer("key", strategy="mode"),
-    ],
-    ids=repr,
-)
-def test_what_is_kept_in_parts_makes_the_same_model(engines, small, stage):
-    learned = Pipeline(stage).fit(data(engines.get("dask")), counting=BUDGET)
-    assert learned.report.counts[0].parts > 1
-    assert learned.report.counts[0].found == DISTINCT
-    assert learned.digest == Pipeline(stage).fit(data(engines.get("local"))).digest
+KEPT = [
+    (st.StringIndexer("key", **KEEP), BUDGET),
+    (st.StringIndexer(["key"], min_frequency=2), BUDGET),
+    (st.StringIndexer(["key", "few"], max_categories=9, min_frequency=0.1), BUDGET),
+    (st.OneHotEncoder("key", max_categories=5), BUDGET),
+    (st.Imputer("key", strategy="mode"), BUDGET),
+    (st.TargetEncoder("key", label="few", target_type="continuous", num_folds=None), CountOptions(15 * STATE)),
+    (st.TargetEncoder("key", label="few", target_type="continuous", num_folds=3, seed=1), CountOptions(15 * STATE)),
+    (st.GroupStatistics("few", by="key"), CountOptions(15 * STATE)),
+]
 
 
-test_what_is_kept_in_parts_makes_the_same_model = pytest.mark.dask(test_what_is_kept_in_parts_makes_the_same_model)
-
-
-@pytest.mark.parametrize(
-    "stage",
-    [
-        st.TargetEncoder("key", label="few", target_type="continuous", num_folds=None),
-        st.TargetEncoder("key", label="few", target_type="continuous", num_folds=3, seed=1),
-        st.GroupStatistics("few", by="key"),
-    ],
-    ids=["sums", "folds", "groups"],
-)
 @pytest.mark.dask
-def test_what_is_added_up_by_values_is_merged_in_parts_too(engines, small, stage):
-    learned = Pipeline(stage).fit(data(engines.get("dask")), counting=CountOptions(15 * STATE))
-    (count,) = learned.report.counts
-    assert (count.column, count.found) == ("key", DISTINCT)
-    assert count.parts > 1
-    assert learned.digest == Pipeline(stage).fit(data(engines.get("local"))).digest
+def test_what_is_kept_or_added_up_by_values_in_parts_makes_the_same_model(engines, small, subtests):
+    here, there = (data(engines.get(name)) for name in ("local", "dask"))
+    for stage, counting in KEPT:
+        with subtests.test(repr(stage)):
+            learned = Pipeline(stage).fit(there, counting=counting)
+            count = learned.report.counts[0]
+            assert count.parts > 1
+            assert (count.column, count.found) == ("key", DISTINCT)
+            assert learned.digest == Pipeline(stage).fit(here).digest
 
 
-@pytest.mark.parametrize(("kept", "categories"), [({"max_categories": 3}, 3), ({"min_frequency": 2}, ROWS - DISTINCT)])
 @pytest.mark.dask
-def test_stages_that_keep_otherwise_share_one_count(engines, small, kept, categories):
-    stages = [st.StringIndexer("key", **kept, output_columns=["i"]), st.CountEncoder("key")]
-    learned = Pipeline(*stages).fit(data(engines.get("dask")), counting=BUDGET)
-    assert len(learned.report.counts) == 1
-    assert learned.fitted[0]["categories"]["key"].num_rows == categories
-    assert learned.fitted[1]["counts"]["key"].num_rows == DISTINCT
+def test_stages_that_keep_otherwise_share_one_count(engines, small):
+    for kept, categories in [({"max_categories": 3}, 3), ({"min_frequency": 2}, ROWS - DISTINCT)]:
+        stages = [st.StringIndexer("key", **kept, output_columns=["i"]), st.CountEncoder("key")]
+        learned = Pipeline(*stages).fit(data(engines.get("dask")), counting=BUDGET)
+        assert len(learned.report.counts) == 1
+        assert learned.fitted[0]["categories"]["key"].num_rows == categories
+        assert learned.fitted[1]["counts"]["key"].num_rows == DISTINCT
 
 
 @pytest.mark.dask
@@ -152,16 +137,15 @@ def test_values_that_are_rare_in_each_column_are_kept_for_a_joint_vocabulary(eng
     assert learned.fitted[0]["categories"]["a"].num_rows == ROWS
 
 
-@pytest.mark.parametrize("stage", [st.CountEncoder("key"), st.StringIndexer("key", **KEEP)], ids=repr)
-def test_what_cannot_fit_here_is_refused_before_it_is_read(small, stage):
-    engine = Watching()
-    with pytest.raises(
-        ConfigError, match=r"at least \d+\.\d KiB in this process, but the budget is 64\.0 KiB"
-    ) as error:
-        Pipeline(stage).fit(data(engine), counting=CountOptions("64KiB"))
-    assert error.value.column == "key"
-    assert "HashBucket" in error.value.hint
-    assert engine.labels == ["estimate"]
+def test_what_cannot_fit_here_is_refused_before_it_is_read(small):
+    message = r"at least \d+\.\d KiB in this process, but the budget is 64\.0 KiB"
+    for stage in (st.CountEncoder("key"), st.StringIndexer("key", **KEEP)):
+        engine = Watching()
+        with pytest.raises(ConfigError, match=message) as error:
+            Pipeline(stage).fit(data(engine), counting=CountOptions("64KiB"))
+        assert error.value.column == "key"
+        assert "HashBucket" in error.value.hint
+        assert engine.labels == ["estimate"]
 
 
 @pytest.mark.dask
@@ -210,15 +194,11 @@ def test_in_one_process_nothing_is_read_where_all_values_could_be_different_and_
     assert engine.labels == []
 
 
-@pytest.mark.parametrize("budget", [0, -5, "0B", "much"])
-def test_a_budget_is_a_size(budget):
-    with pytest.raises(ConfigError):
-        CountOptions(budget)
-
-
-@pytest.mark.parametrize("memory, expected", [(2**32, 2**31), (10, 5)])
-def test_unless_given_the_budget_is_half_of_the_memory(memory, expected):
-    assert CountOptions().of(memory) == expected
+def test_a_budget_is_a_size_and_half_of_the_memory_unless_it_is_given():
+    for budget in (0, -5, "0B", "much"):
+        with pytest.raises(ConfigError):
+            CountOptions(budget)
+    assert [CountOptions().of(memory) for memory in (2**32, 10)] == [2**31, 5]
 
 
 def test_the_memory_of_a_task_is_known(engine):
@@ -252,27 +232,20 @@ def test_a_column_can_be_sketched_and_counted():
 
 
 @pytest.mark.thorough
-def test_a_sketch_of_all_values_learns_what_counting_learns(engine):
-    exact = Pipeline(st.StringIndexer("key", max_categories=10)).fit(data(engine))
-    sketched = Pipeline(st.StringIndexer("key", max_categories=10, sketch_size=DISTINCT)).fit(data(engine))
+def test_a_sketch_of_all_values_learns_what_counting_learns(local):
+    exact = Pipeline(st.StringIndexer("key", max_categories=10)).fit(data(local))
+    sketched = Pipeline(st.StringIndexer("key", max_categories=10, sketch_size=DISTINCT)).fit(data(local))
     assert sketched.fitted[0]["categories"]["key"].equals(exact.fitted[0]["categories"]["key"])
 
 
 @pytest.mark.thorough
-def test_a_sketch_is_the_same_on_every_engine(engines, engine):
+def test_a_sketch_is_the_same_on_every_engine(distributed_engine, local):
     stage = st.StringIndexer("key", max_categories=40, sketch_size=300, min_frequency=0.00001)
-    assert Pipeline(stage).fit(data(engine)).digest == Pipeline(stage).fit(data(engines.get("local"))).digest
+    assert Pipeline(stage).fit(data(distributed_engine)).digest == Pipeline(stage).fit(data(local)).digest
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sketch_size": 10},
-        {"sketch_size": 10, "max_categories": 11},
-        {"sketch_size": 9, "max_categories": 3, "joint": True},
-    ],
-    ids=str,
-)
-def test_a_sketch_that_does_not_go_with_the_rest_is_refused(wrong):
-    with pytest.raises(ConfigError, match="sketch_size of StringIndexer is"):
-        st.StringIndexer("key", **wrong)
+def test_a_sketch_that_does_not_go_with_the_rest_is_refused():
+    alone, smaller = {"sketch_size": 10}, {"sketch_size": 10, "max_categories": 11}
+    for wrong in (alone, smaller, {"sketch_size": 9, "max_categories": 3, "joint": True}):
+        with pytest.raises(ConfigError, match="sketch_size of StringIndexer is"):
+            st.StringIndexer("key", **wrong)

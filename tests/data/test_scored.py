@@ -1,63 +1,19 @@
-"""The generator of scored rows: the same rows however they are asked for, and predictions of every kind to evaluate."""
+"""The generator of scored rows: predictions of every kind to evaluate."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import _write
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import scored
-from polars.testing import assert_frame_equal
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
-
-def frame(rows: int, seed: int = 0) -> pl.DataFrame:
-    return pl.DataFrame(pa.concat_tables(scored.generate(rows, seed)))
+from tests.data.conftest import frame
 
 
 @pytest.fixture(scope="module")
 def rows() -> pl.DataFrame:
-    return frame(20_000)
-
-
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_write, "CHUNK_ROWS", 100)
-
-
-def test_another_seed_gives_other_rows() -> None:
-    assert not frame(300, 7).equals(frame(300, 8))
-
-
-@pytest.mark.parametrize("rows", [1, 99, 100, 101, 250])
-def test_first_rows_do_not_depend_on_how_many_follow(rows: int, small_chunks: None) -> None:
-    assert_frame_equal(frame(rows), frame(320).head(rows))
-
-
-def test_file_sizes_do_not_change_the_rows(tmp_path: Path, small_chunks: None) -> None:
-    paths = scored.write(tmp_path / "out", 250, rows_per_file=70, row_group_rows=30)
-    assert len(paths) == 4
-    assert_frame_equal(pl.concat(pl.DataFrame(pq.read_table(path)) for path in paths), frame(250))
-
-
-def test_tables_have_the_schema_and_no_null() -> None:
-    (table,) = scored.generate(200)
-    assert table.schema == scored.SCHEMA
-    assert sum(column.null_count for column in table.columns) == 0
-
-
-def test_json_lines_have_lists(tmp_path: Path) -> None:
-    (path,) = scored.write(tmp_path / "out", 20, format="jsonl")
-    assert_frame_equal(pl.read_ndjson(path, schema=frame(0).schema), frame(20))
-
-
-def test_csv_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="format is 'csv', which has no lists; expected parquet or jsonl"):
-        scored.write(tmp_path / "out", 20, format="csv")
+    return frame(scored, 20_000)
 
 
 def test_scores_are_distinct(rows: pl.DataFrame) -> None:
@@ -90,26 +46,21 @@ def test_amounts_are_predicted_with_errors(rows: pl.DataFrame) -> None:
     assert rows["weight"].is_between(0.5, 1.5).all()
 
 
-@pytest.mark.parametrize(
-    ("column", "sizes", "values"),
-    [
-        ("tags", {1, 2, 3, 4}, 20),
-        ("predicted_tags", {1, 2, 3, 4}, 20),
-        ("relevant", {1, 2, 3}, 30),
-        ("ranked", {10}, 30),
-    ],
-)
-def test_lists_hold_distinct_numbers(rows: pl.DataFrame, column: str, sizes: set[int], values: int) -> None:
-    lists = rows[column]
-    assert set(lists.list.len()) == sizes
-    assert (lists.list.n_unique() == lists.list.len()).all()
-    assert set(lists.explode(empty_as_null=False)) == set(map(float, range(values)))
+def test_lists_hold_distinct_numbers(rows: pl.DataFrame) -> None:
+    tags = {1, 2, 3, 4}
+    for column, sizes, values in (
+        ("tags", tags, 20), ("predicted_tags", tags, 20), ("relevant", {1, 2, 3}, 30), ("ranked", {10}, 30),
+    ):  # fmt: skip
+        lists = rows[column]
+        assert set(lists.list.len()) == sizes, column
+        assert (lists.list.n_unique() == lists.list.len()).all(), column
+        assert set(lists.explode(empty_as_null=False)) == set(map(float, range(values))), column
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("column", ["tags", "predicted_tags"])
-def test_tags_ascend(rows: pl.DataFrame, column: str) -> None:
-    assert (rows[column].list.sort() == rows[column]).all()
+def test_tags_ascend(rows: pl.DataFrame) -> None:
+    for column in ("tags", "predicted_tags"):
+        assert (rows[column].list.sort() == rows[column]).all(), column
 
 
 @pytest.mark.parametrize(("truth", "predicted"), [("tags", "predicted_tags"), ("relevant", "ranked")])

@@ -10,6 +10,7 @@ from scipy import stats
 
 from penstock.pipeline.drift import chance
 from penstock.pipeline.drift.chance import holm, pooled
+from penstock.statistics import divergences
 
 ROWS = (900, 1600)
 SPREAD = 1 / 900 + 1 / 1600
@@ -38,21 +39,22 @@ def test_kolmogorov_smirnov_has_the_limit_of_kolmogorov():
     )
 
 
-@pytest.mark.parametrize("measure", ["psi", "jensen_shannon", "chi_square", "kolmogorov_smirnov"])
-def test_samples_of_one_distribution_exceed_the_limit_as_often_as_the_level_says(measure):
-    from penstock.statistics import divergences
+TOLD = {
+    "psi": lambda _: chance.of_psi(ROWS, 8, 0.1),
+    "jensen_shannon": lambda _: chance.of_jensen_shannon(ROWS, 8, 0.1),
+    "chi_square": lambda value: chance.of_chi_square(value, 8, 0.1),
+    "kolmogorov_smirnov": lambda value: chance.of_kolmogorov_smirnov(value, ROWS, 0.1),
+}
 
+
+@pytest.mark.parametrize("measure", TOLD)
+def test_samples_of_one_distribution_exceed_the_limit_as_often_as_the_level_says(measure):
     rng, share = np.random.default_rng(3), np.arange(1, 9) / 36
     draws = 2000
     above, total = 0, 0.0
     for one, other in zip(rng.multinomial(ROWS[0], share, draws), rng.multinomial(ROWS[1], share, draws), strict=True):
         value = getattr(divergences, measure)(one, other)
-        told = {
-            "psi": lambda: chance.of_psi(ROWS, 8, 0.1),
-            "jensen_shannon": lambda: chance.of_jensen_shannon(ROWS, 8, 0.1),
-            "chi_square": lambda value=value: chance.of_chi_square(value, 8, 0.1),
-            "kolmogorov_smirnov": lambda value=value: chance.of_kolmogorov_smirnov(value, ROWS, 0.1),
-        }[measure]()
+        told = TOLD[measure](value)
         above += value > told.limit
         total += value / told.expected
     least = 0 if measure == "kolmogorov_smirnov" else stats.binom.ppf(1e-4, draws, 0.1)  # smaller over few cells
@@ -66,12 +68,12 @@ def test_the_distance_of_means_is_normal():
     assert (told.expected, told.limit) == pytest.approx((law.mean(), law.isf(0.05)), rel=1e-9)
 
 
-@pytest.mark.parametrize("counts", [(0, 5), (3, 0), (7, 9), (0, 0), (40, 10)])
-def test_the_share_of_a_value_is_tested_by_the_binomial_of_its_rows(counts):
-    found = chance.share_p_values(np.array(counts[:1]), np.array(counts[1:]), ROWS)[0]
-    law = stats.binom(sum(counts), ROWS[1] / sum(ROWS))
-    expected = min(1.0, 2 * min(law.cdf(counts[1]), law.sf(counts[1] - 1)))
-    assert found == pytest.approx(expected, rel=1e-12)
+def test_the_share_of_a_value_is_tested_by_the_binomial_of_its_rows():
+    for before, now in [(0, 5), (3, 0), (7, 9), (0, 0), (40, 10)]:
+        law = stats.binom(before + now, ROWS[1] / sum(ROWS))
+        expected = min(1.0, 2 * min(law.cdf(now), law.sf(now - 1)))
+        found = chance.share_p_values(np.array([before]), np.array([now]), ROWS)[0]
+        assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_share_of_most_rows_is_tested_by_the_others():

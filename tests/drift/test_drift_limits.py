@@ -10,22 +10,19 @@ from penstock import DriftLimits
 from penstock.errors import ConfigError
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_a_file_that_is_wrong_is_refused_by_its_name(tmp_path, subtests):
+    path = tmp_path / "clicks.yaml"
+    for text, told in [
         ("level: 2", "level is 2, expected a number between 0 and 1"),
         ("limits: {psy: 0.1}", "psy.*Did you mean 'psi'"),
         ("limits: {psi: high}", "psi of limits is 'high', expected a number"),
         ("columns: {age: 0.1}", "limits of column 'age' are 0.1, expected a mapping"),
         ("columns: {age: {missing: -1}}", "missing of limits of column 'age' is -1"),
         ("limit: {psi: 0.1}", "line 1, column .*drift has no 'limit'. Did you mean 'limits'"),
-    ],
-)
-def test_a_file_that_is_wrong_is_refused_by_its_name(tmp_path, text, told):
-    path = tmp_path / "clicks.yaml"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=f"clicks.yaml.*{told}"):
-        DriftLimits.read(path)
+    ]:
+        path.write_text(text)
+        with subtests.test(text), pytest.raises(ConfigError, match=f"clicks.yaml.*{told}"):
+            DriftLimits.read(path)
 
 
 def test_the_limits_of_clicks_are_read():

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import numpy as np
@@ -24,6 +25,7 @@ NUMBERS, TEXTS = ["n0", "n1"], ["c1", "c4"]
 PIPELINE = ps.Pipeline(st.Imputer(NUMBERS), st.StringIndexer(TEXTS), st.LinearRegression("y", features=NUMBERS))
 
 
+@functools.cache
 def table(seed: int, rows: int = 700, shift: float = 0.0) -> pa.Table:
     """Rows with a label, and a column of few values to slice by; the shift is that of the numbers of one slice."""
     rng = np.random.default_rng(seed)
@@ -43,9 +45,15 @@ def rows(engine, drawn: pa.Table):
     return engine.from_arrow(drawn, fragment_bytes=8_000)
 
 
-@pytest.fixture
-def model(local):
-    return PIPELINE.fit(rows(local, table(0)), keep_profile=True)
+@pytest.fixture(scope="module")
+def model(engines):
+    return PIPELINE.fit(rows(engines.get("local"), table(0)), keep_profile=True)
+
+
+@pytest.fixture(scope="module")
+def shifted(model, engines):
+    """What is found in rows of which the numbers of one slice, and what is made of them, have changed."""
+    return model.drift(rows(engines.get("local"), table(1, shift=1.0)))
 
 
 def counted(report) -> dict:
@@ -54,11 +62,11 @@ def counted(report) -> dict:
 
 
 @pytest.mark.thorough
-def test_every_engine_says_the_same_to_the_bit(engine, local):
+def test_every_engine_says_the_same_to_the_bit(distributed_engine, local):
     now, fitted = table(1, shift=1.0), PIPELINE.fit(local.from_arrow(table(0)))
-    here, there = (fitted.with_profile(rows(each, table(0)), slices=["side"]) for each in (engine, local))
+    here, there = (fitted.with_profile(rows(each, table(0)), slices=["side"]) for each in (distributed_engine, local))
     assert here.profile.to_state() == there.profile.to_state()
-    assert here.drift(rows(engine, now)).to_dict() == there.drift(rows(local, now)).to_dict()
+    assert here.drift(rows(distributed_engine, now)).to_dict() == there.drift(rows(local, now)).to_dict()
 
 
 @pytest.mark.thorough
@@ -72,12 +80,12 @@ def test_partitions_change_no_count(local):
 
 
 @pytest.mark.thorough
-def test_scores_are_monitored_in_the_pass_that_writes_them(engine, model, tmp_path):
+def test_scores_are_monitored_in_the_pass_that_writes_them(engine, local, model, tmp_path):
     dataset, source = count_reads(rows(engine, table(1, shift=0.5)))
     written = model.transform(dataset, monitor=True).write_parquet(tmp_path / "out")
     if engine.in_process:
         assert source.times == 1
-    assert written.drift.to_dict() == model.drift(rows(engine, table(1, shift=0.5))).to_dict()
+    assert written.drift.to_dict() == model.drift(rows(local, table(1, shift=0.5))).to_dict()
     assert not written.drift.passed
     plain = model.transform(rows(engine, table(1, shift=0.5))).write_parquet(tmp_path / "plain")
     assert (plain.drift, plain.rows) == (None, written.rows)
@@ -93,10 +101,9 @@ def test_columns_that_are_left_out_of_the_output_are_monitored_too(local, model,
 
 
 @pytest.mark.thorough
-def test_a_profile_takes_two_scans_and_a_comparison_one(local):
-    fitted = PIPELINE.fit(rows(local, table(0)))
+def test_a_profile_takes_two_scans_and_a_comparison_one(local, model):
     dataset, source = count_reads(rows(local, table(0)))
-    kept = fitted.with_profile(dataset)
+    kept = model.with_profile(dataset)
     assert source.times == 2
     dataset, source = count_reads(rows(local, table(1)))
     kept.drift(dataset)
@@ -127,9 +134,9 @@ def test_a_column_without_ties_is_cut_at_quantiles_of_the_profile(local):
 
 
 @pytest.mark.thorough
-def test_only_what_a_slice_has_changed_in_is_told_of_it(local):
-    kept = PIPELINE.fit(rows(local, table(0, 3000))).with_profile(rows(local, table(0, 3000)), slices=["side"])
-    report = kept.drift(rows(local, table(1, 3000, shift=0.5)))
+def test_only_what_a_slice_has_changed_in_is_told_of_it(local, model):
+    kept = model.with_profile(local.from_arrow(table(0, 3000)), slices=["side"])
+    report = kept.drift(local.from_arrow(table(1, 3000, shift=0.5)))
     drifted = {key: [each.name for each in part if each.drifted] for key, part in report.slices["side"].items()}
     assert drifted == {"left": ["n0", "prediction", "y"], "right": []}
     assert any(alarm.startswith("side = left: n0 (input)") for alarm in report.alarms)
@@ -142,9 +149,9 @@ def test_metrics_are_compared_where_there_are_labels(local):
     evaluator = st.RegressionEvaluator(label="y", metrics="rmse")
     before, now = (local.from_arrow(table(seed, 2000)) for seed in (0, 1))
     fitted = PIPELINE.fit(before)
-    kept = fitted.with_profile(before, evaluators=[evaluator], bootstrap=40)
+    kept = fitted.with_profile(before, evaluators=[evaluator], bootstrap=20)
     worse = pl.DataFrame(table(1, 2000)).with_columns(pl.col("y") * 2).to_arrow()
-    same, other = (kept.drift(data, evaluators=[evaluator], bootstrap=40).metrics[0]
+    same, other = (kept.drift(data, evaluators=[evaluator], bootstrap=20).metrics[0]
                    for data in (now, local.from_arrow(worse)))  # fmt: skip
     assert (same.reference, same.current) == (
         fitted.evaluate(before, evaluator)["rmse"],
@@ -162,8 +169,8 @@ def test_rows_without_a_label_are_compared_without_it(local, model):
 
 
 @pytest.mark.thorough
-def test_a_report_is_plain_values_a_frame_a_page_and_a_display(local, model):
-    report = model.drift(rows(local, table(1, shift=1.0)))
+def test_a_report_is_plain_values_a_frame_a_page_and_a_display(local, model, shifted):
+    report = shifted
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (told["passed"], told["rows"], told["reference_rows"]) == (False, 700, 700)
     assert [each["name"] for each in told["columns"] if each["drifted"]] == ["n0", "prediction", "y"]
@@ -179,10 +186,10 @@ def test_a_report_is_plain_values_a_frame_a_page_and_a_display(local, model):
 
 
 @pytest.mark.thorough
-def test_drift_raises_where_it_is_asked_to(local, model):
+def test_drift_raises_where_it_is_asked_to(local, model, shifted):
     assert model.drift(rows(local, table(0))).raise_if_drifted().passed
     with pytest.raises(DriftError, match=r"3 of 6 columns drifted.*kolmogorov_smirnov") as caught:
-        model.drift(rows(local, table(1, shift=1.0))).raise_if_drifted()
+        shifted.raise_if_drifted()
     assert caught.value.column in ("n0", "prediction", "y")
 
 

@@ -55,6 +55,7 @@ def strange(kind: str) -> BaseException:
         "generator": GeneratorExit("left"),
         "mangled": Mangled(7, "seven"),
         "speechless": Speechless(),
+        "lines": ZeroDivisionError("seven by\nnothing"),
         "long": ValueError("x" * 50_000),
         "memory": MemoryError("of Python"),
         "arrow": pa.ArrowMemoryError("malloc of size 1073741824 failed"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,24 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from penstock.errors import DataValueError
 from penstock.statistics import ValueCounts
+
+
+def in_brackets(states: Sequence[str]) -> str:
+    return "(" + " ".join(states) + ")"
 
 
 @dataclass(frozen=True)
 class Letters:
-    """Gives letters in as many parts, and puts brackets round those that are merged; item `bad` is an error."""
+    """Gives letters in as many parts, and puts brackets round those that are merged."""
 
     parts: int = 3
-    bad: int | None = None
 
     def __call__(self, item: int) -> list[str]:
-        if item == self.bad:
-            raise DataValueError(f"item {item}")
         return ["abc"[part] + str(item) for part in range(self.parts)]
 
     def merge(self, states: list[str]) -> str:
-        return "(" + " ".join(states) + ")"
+        return in_brackets(states)
 
     def prune(self, state: str) -> str:
         return state + "!"

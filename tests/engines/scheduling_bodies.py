@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.spmd import Rank
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 gates: dict[str, threading.Event] = defaultdict(threading.Event)
 """By name, what bodies wait for and tests open."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from spark_bodies import AddUp
+from gang_bodies import AddUp
 from spark_gpu_job import listening
 
 import penstock as ps

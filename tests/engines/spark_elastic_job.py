@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from spark_bodies import AddUp
+from gang_bodies import AddUp
 
 from penstock.engines.spark import SparkEngine
 from penstock.spmd import SpmdOptions

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 import pyarrow as pa
+from gang_bodies import AddUp
 from pyspark import BarrierTaskContext, TaskContext
-from spark_bodies import AddUp
 
 from penstock.engines.spark import SparkEngine
 from penstock.spmd import SpmdOptions

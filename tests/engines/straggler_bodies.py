@@ -8,12 +8,12 @@ from pathlib import Path
 
 from penstock.io.fragments import Fragment
 
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
 class WaitsFor:
-    """Gives the number of a fragment, of one only when a file is there, or after a minute."""
+    """Gives the number of a fragment, of one only when a file is there, or after two minutes."""
 
     marker: Path
     at: int

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 90
+START_SECONDS = 240
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 PIPELINE = """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import distributed
 import narwhals as nw
 import pyarrow as pa
 import pytest
+from eventually import until
 
 from penstock.dataset.relations.relation import settled
 from penstock.engines.dask import operations, query
@@ -98,10 +97,7 @@ def test_workers_hold_nothing_of_a_query_that_has_run_or_failed(engines, many):
     broken = dask.from_arrow(LINES, fragment_bytes=400).map_partitions(refuse, LINES.schema)
     with pytest.raises(UserCodeError, match="no such item"):
         grouped(broken, None).count()
-    deadline = time.monotonic() + 30
-    while (held := held_of(dask.client, "group_by")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert held == []
+    until(lambda: not held_of(dask.client, "group_by"))
 
 
 def refuse(frame):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 import resource
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
-import dask
-import distributed
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +18,6 @@ from penstock import frames
 from penstock.cli.reporting import describe
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine
-from penstock.engines.dask import DaskEngine
 from penstock.engines.spark.job_errors import loss
 from penstock.errors import ConfigError, CorruptFileError, MemoryLimitError, WorkerLostError
 from penstock.io import memory_errors
@@ -32,22 +30,18 @@ FRAGMENTS = [
 WORK = "it worked on 10 rows from files of 2.0 MiB"
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
+def test_a_task_that_runs_out_of_memory_names_its_files_their_size_and_the_limit(engine: Engine) -> None:
+    for kind, words in (
         ("memory", "MemoryError: of Python"),
         ("arrow", "ArrowMemoryError: malloc of size 1073741824 failed"),
         ("system", r"OSError: \[Errno 12\] Cannot allocate memory"),
-    ],
-)
-def test_a_task_that_runs_out_of_memory_names_its_files_their_size_and_the_limit(
-    engine: Engine, kind: str, words: str
-) -> None:
-    with pytest.raises(MemoryLimitError, match=rf"^a task raised {words}; {WORK}; its process can have \d") as caught:
-        engine.reduce(Raises(kind), max, FRAGMENTS)
-    assert (caught.value.path, caught.value.partition) == ("1.parquet, z.parquet", 1)
-    assert caught.value.hint is not None
-    assert "fragment_bytes" in caught.value.hint
+    ):
+        told = rf"^a task raised {words}; {WORK}; its process can have \d"
+        with pytest.raises(MemoryLimitError, match=told) as caught:
+            engine.reduce(Raises(kind), max, FRAGMENTS)
+        assert (caught.value.path, caught.value.partition) == ("1.parquet, z.parquet", 1)
+        assert caught.value.hint is not None
+        assert "fragment_bytes" in caught.value.hint
 
 
 def test_a_function_of_the_users_that_runs_out_of_memory_is_named(engine: Engine) -> None:
@@ -56,46 +50,31 @@ def test_a_function_of_the_users_that_runs_out_of_memory_is_named(engine: Engine
         mapped.to_arrow()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [MemoryError("std::bad_alloc"), pl.exceptions.ComputeError("Cannot allocate memory (os error 12)")],
-    ids=["RAPIDS", "Polars"],
-)
 def test_a_file_that_does_not_fit_in_memory_is_not_told_as_damaged(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> NoReturn:
-        raise error
-
     pq.write_table(pa.table({"x": range(1000)}), tmp_path / "a.parquet")
     data = local.read_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(frames, "read_parquet", full)
-    with pytest.raises(MemoryLimitError, match=r"^a task raised .*1,000 rows from files of \d.* KiB") as caught:
-        data.to_arrow()
-    assert caught.value.path == str(tmp_path / "a.parquet")
+    of_polars = pl.exceptions.ComputeError("Cannot allocate memory (os error 12)")
+    for error in (MemoryError("std::bad_alloc"), of_polars):  # the first as RAPIDS says it
+        monkeypatch.setattr(frames, "read_parquet", Mock(side_effect=error))
+        with pytest.raises(MemoryLimitError, match=r"^a task raised .*1,000 rows from files of \d.* KiB") as caught:
+            data.to_arrow()
+        assert caught.value.path == str(tmp_path / "a.parquet")
 
 
 def test_a_picture_is_not_called_broken_where_memory_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
     pillow = pytest.importorskip("penstock.stages.preprocessing.images._pillow")
 
-    def full(*_: object, **__: object) -> NoReturn:
-        raise MemoryError
-
-    monkeypatch.setattr(pillow.Image, "open", full)
+    monkeypatch.setattr(pillow.Image, "open", Mock(side_effect=MemoryError))
     with pytest.raises(MemoryError):
         pillow.Decoder((2, 2), "L", True, 2, 100)(b"")
 
 
-@pytest.mark.parametrize(
-    ("error", "out"),
-    [
-        (type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"), True),
-        (RuntimeError("[10:00] std::bad_alloc"), True),
-        (ValueError("'out of memory' is no number"), False),
-    ],
-)
-def test_what_runs_out_of_memory_is_told_from_other_errors(error: Exception, out: bool) -> None:
-    assert memory_errors.is_out_of_memory(error) is out
+def test_what_runs_out_of_memory_is_told_from_other_errors() -> None:
+    out = type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"), RuntimeError("[10:00] std::bad_alloc")
+    assert [memory_errors.is_out_of_memory(error) for error in out] == [True, True]
+    assert not memory_errors.is_out_of_memory(ValueError("'out of memory' is no number"))
 
 
 def test_the_memory_of_the_host_is_not_told_as_that_of_a_gpu() -> None:
@@ -117,20 +96,21 @@ def test_the_error_pickles_keeps_old_clauses_working_and_is_one_of_execution() -
     assert describe(again)["exit_code"] == 4
 
 
-@pytest.mark.parametrize("error", [ConfigError("x is 1"), CorruptFileError("cut off")])
-def test_an_error_of_another_kind_stays_what_it_is(error: Exception) -> None:
-    def task(_: object) -> NoReturn:
-        try:
-            raise MemoryError
-        except MemoryError:
-            raise error from None
-
-    with pytest.raises(type(error)):
-        translate_errors(task)(FRAGMENTS[0])
+def test_an_error_of_another_kind_stays_what_it_is() -> None:
+    for error in (ConfigError("x is 1"), CorruptFileError("cut off")):
+        error.__context__ = MemoryError()
+        with pytest.raises(type(error)):
+            translate_errors(Mock(side_effect=error))(FRAGMENTS[0])
 
 
 @pytest.mark.dask
+@pytest.mark.faults
 def test_a_worker_that_its_nanny_ends_for_memory_is_told_with_limit_and_files() -> None:
+    import dask
+    import distributed
+
+    from penstock.engines.dask import DaskEngine
+
     arguments: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "600MiB"}
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
@@ -148,22 +128,19 @@ def test_a_worker_that_its_nanny_ends_for_memory_is_told_with_limit_and_files() 
 SETTINGS = {"spark.executor.memory": "4g"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_spark_says_of_an_executor_that_was_ended_for_memory_is_understood() -> None:
+    for text in (
         "ExecutorLostFailure (executor 2 exited) Reason: The executor with id 2 exited with exit code 137(SIGKILL,"
         " possible container OOM).",
         "ExecutorLostFailure Reason: Container killed by YARN for exceeding physical memory limits. 5.5 GB of 5.5 GB",
         "Container from a bad node: container_1 on host: a. Exit status: 137. Diagnostics: killed on request.",
         "ExecutorLostFailure Reason: Command exited with code 137",
         "Task 1 in stage 0.0 failed 4 times: java.lang.OutOfMemoryError: Java heap space",
-    ],
-)
-def test_what_spark_says_of_an_executor_that_was_ended_for_memory_is_understood(text: str) -> None:
-    error = loss("scan", text, "the reason", FRAGMENTS[1], SETTINGS)
-    assert isinstance(error, MemoryLimitError)
-    assert "fragment 1 (1.parquet, z.parquet), 10 rows from files of 2.0 MiB" in error.message
-    assert "spark.executor.memory is 4g, spark.executor.memoryOverhead is not set" in error.message
+    ):
+        error = loss("scan", text, "the reason", FRAGMENTS[1], SETTINGS)
+        assert isinstance(error, MemoryLimitError), text
+        assert "fragment 1 (1.parquet, z.parquet), 10 rows from files of 2.0 MiB" in error.message
+        assert "spark.executor.memory is 4g, spark.executor.memoryOverhead is not set" in error.message
 
 
 def test_another_loss_of_spark_is_not_put_down_to_memory() -> None:

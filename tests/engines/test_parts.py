@@ -8,11 +8,10 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from parts_bodies import Dies, Letters, Watched
+from parts_bodies import Dies, Letters, Watched, in_brackets
 
 from penstock.dataset.tasks import Probe
 from penstock.engines.base import TreeReduction
-from penstock.errors import DataValueError
 from penstock.statistics import Counts, TopK, ValueCounts
 from penstock.statistics.distinct.elements import ElementCounts
 
@@ -23,30 +22,28 @@ KEYS = np.arange(ROWS) * 7919 % DISTINCT  # each value twice or once, scattered 
 
 
 def tree(letter, count):
-    reduction = TreeReduction(lambda states: "(" + " ".join(states) + ")")
+    reduction = TreeReduction(in_brackets)
     for item in range(count):
         reduction.push(letter + str(item))
-    return reduction.result() + "!"
+    return reduction.result()
 
 
-@pytest.mark.parametrize("count", [1, 8, 9, 20, 65])
-def test_every_part_has_the_tree_of_a_whole(engine, count):
-    assert engine.reduce_partitioned(Letters(), range(count)) == [tree(letter, count) for letter in "abc"]
+def parts_of(letters, count):
+    return [tree(letter, count) + "!" for letter in letters]
 
 
-def test_a_part_alone_is_a_list_of_one(engine):
-    assert engine.reduce_partitioned(Letters(parts=1), range(9)) == [tree("a", 9)]
+def test_a_reduction_and_every_part_of_one_has_the_tree_of_a_whole(engine):
+    for count in (1, 8, 9, 20, 65):
+        assert engine.reduce_partitioned(Letters(), range(count)) == parts_of("abc", count)
+        assert engine.reduce(str, in_brackets, range(count)) == tree("", count)
+    assert engine.reduce_partitioned(Letters(parts=1), range(9)) == parts_of("a", 9)
 
 
-def test_an_error_of_a_fragment_is_raised(engine):
-    with pytest.raises(DataValueError, match="item 11"):
-        engine.reduce_partitioned(Letters(bad=11), range(20))
-
-
+@pytest.mark.faults
 @pytest.mark.parametrize("name", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in ("dask", "spark")])
 def test_a_worker_that_dies_while_it_merges_is_not_noticed(engines, name, tmp_path):
     work = Dies(marker=str(tmp_path / "died"))
-    assert engines.get(name).reduce_partitioned(work, range(20)) == [tree(letter, 20) for letter in "abc"]
+    assert engines.get(name).reduce_partitioned(work, range(20)) == parts_of("abc", 20)
     assert (tmp_path / "died").exists()
 
 
@@ -72,12 +69,12 @@ def expected(values):
     return sorted(known.items(), key=lambda item: (-item[1], item[0]))
 
 
-@pytest.mark.parametrize("parts", [{}, {"key": 4}, {"key": 16, "small": 2}], ids=str)
-def test_counts_are_those_of_a_counter_whatever_the_parts(engine, parts):
-    (found, counts), log = counted(data(engine), parts)
-    assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
-    assert rows(found["small"]) == expected((KEYS % 5).tolist())
-    assert (counts["x"].rows, log.read, log.kept) == (ROWS, ROWS, ROWS)
+def test_counts_are_those_of_a_counter_whatever_the_parts(engine):
+    for parts in ({}, {"key": 4}, {"key": 16, "small": 2}):
+        (found, counts), log = counted(data(engine), parts)
+        assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
+        assert rows(found["small"]) == expected((KEYS % 5).tolist())
+        assert (counts["x"].rows, log.read, log.kept) == (ROWS, ROWS, ROWS)
 
 
 def test_there_are_as_many_parts_as_shards_at_most(local):
@@ -85,19 +82,19 @@ def test_there_are_as_many_parts_as_shards_at_most(local):
     assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
 
 
-@pytest.mark.parametrize("name", ["strings", "integers", "floats", "booleans", "nulls among", "dates"])
-def test_values_of_every_type_can_be_cut(local, name):
-    column = {
-        "strings": pa.array([f"\xe9{key}" for key in KEYS]),
-        "integers": pa.array(KEYS - DISTINCT // 2),
-        "floats": pa.array((KEYS - DISTINCT // 2) * 0.5),
-        "booleans": pa.array(KEYS % 2 == 0),
-        "nulls among": pa.array(KEYS, mask=KEYS % 3 == 0),
-        "dates": pa.array((KEYS % 1000).astype(np.int32), pa.int32()).cast(pa.date32()),  # no hash: stay whole
-    }[name]
-    (found, _), _ = counted(data(local, column), {"key": 8})
-    assert rows(found["key"]) == expected(column.to_pylist())
-    assert found["key"].nulls == column.null_count
+def test_values_of_every_type_can_be_cut(local, subtests):
+    for column in (
+        pa.array([f"\xe9{key}" for key in KEYS]),
+        pa.array(KEYS - DISTINCT // 2),
+        pa.array((KEYS - DISTINCT // 2) * 0.5),
+        pa.array(KEYS % 2 == 0),
+        pa.array(KEYS, mask=KEYS % 3 == 0),
+        pa.array((KEYS % 1000).astype(np.int32), pa.int32()).cast(pa.date32()),  # no hash: stay whole
+    ):
+        with subtests.test(type=str(column.type), nulls=column.null_count):
+            (found, _), _ = counted(data(local, column), {"key": 8})
+            assert rows(found["key"]) == expected(column.to_pylist())
+            assert found["key"].nulls == column.null_count
 
 
 @pytest.mark.thorough
@@ -107,14 +104,14 @@ def test_parts_of_shards_are_those_of_a_table(local, monkeypatch):
     assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
 
 
-@pytest.mark.parametrize("keep", [TopK(top=7), TopK(at_least=2), TopK(top=3000, at_least=2)], ids=str)
-def test_what_is_kept_of_parts_is_what_is_kept_of_the_whole(engine, keep):
-    (found, _), _ = counted(data(engine), {"key": 8}, key=keep)
-    wanted = [pair for pair in expected(f"key {key}" for key in KEYS) if pair[1] >= keep.at_least][: keep.top]
-    key = found["key"]
-    assert rows(key.at_least(keep.at_least).top(keep.top or DISTINCT)) == wanted
-    assert len(wanted) <= key.table.num_rows <= 8 * len(wanted)
-    assert (key.distinct, key.total) == (DISTINCT, ROWS)
+def test_what_is_kept_of_parts_is_what_is_kept_of_the_whole(engine):
+    for keep in (TopK(top=7), TopK(at_least=2), TopK(top=3000, at_least=2)):
+        (found, _), _ = counted(data(engine), {"key": 8}, key=keep)
+        wanted = [pair for pair in expected(f"key {key}" for key in KEYS) if pair[1] >= keep.at_least][: keep.top]
+        key = found["key"]
+        assert rows(key.at_least(keep.at_least).top(keep.top or DISTINCT)) == wanted
+        assert len(wanted) <= key.table.num_rows <= 8 * len(wanted)
+        assert (key.distinct, key.total) == (DISTINCT, ROWS)
 
 
 def test_no_worker_merges_more_than_a_part(engine, tmp_path):

@@ -34,8 +34,9 @@ with SparkEngine(conf={"spark.master": "local[1]", "spark.driver.extraJavaOption
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_a_jvm_that_is_killed_is_a_lost_worker_to_what_runs_and_what_comes_and_the_process_ends() -> None:
-    done = subprocess.run([sys.executable, "-c", _KILLED], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", _KILLED], capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert len(told) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from functools import partial
 
@@ -9,17 +10,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.ml import Pipeline as SparkPipeline
-from pyspark.ml import feature
-from pyspark.ml.classification import LinearSVC, OneVsRest
-from pyspark.ml.clustering import LDA
-from pyspark.ml.evaluation import RegressionEvaluator
-from pyspark.ml.feature import MinHashLSH, RFormula, SQLTransformer, Tokenizer, VectorAssembler, Word2Vec
-from pyspark.ml.fpm import FPGrowth
-from pyspark.ml.functions import array_to_vector
-from pyspark.ml.recommendation import ALS
-from pyspark.ml.regression import LinearRegression
-from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
 import penstock as ps
 from penstock import stages as st
@@ -49,21 +39,32 @@ TABLE = pa.table(
         "basket": [sorted(set(RNG.choice(["tea", "milk", "bread"], 2))) for _ in range(ROWS)],
     }
 )
-ESTIMATORS = {
-    "ALS": partial(ALS, rank=2, maxIter=2, userCol="user", itemCol="item", seed=1),
-    "FPGrowth": partial(FPGrowth, itemsCol="basket", minSupport=0.1, minConfidence=0.1),
-    "Word2Vec": partial(
-        SparkPipeline,
-        stages=[
-            partial(Tokenizer, inputCol="text", outputCol="words"),
-            partial(Word2Vec, inputCol="words", outputCol="embedding", vectorSize=3, minCount=1, seed=1),
-        ],
-    ),
-    "LDA": partial(LDA, k=2, maxIter=2, featuresCol="vector", seed=1),
-    "LinearSVC": partial(LinearSVC, featuresCol="vector", maxIter=3),
-    "OneVsRest": partial(OneVsRest, featuresCol="vector", labelCol="class", classifier=partial(LinearSVC, maxIter=3)),
-    "MinHashLSH": partial(MinHashLSH, inputCol="vector", outputCol="hashes", numHashTables=2, seed=1),
-}
+KINDS = ("ALS", "FPGrowth", "Word2Vec", "LDA", "LinearSVC", "OneVsRest", "MinHashLSH")
+
+
+@functools.cache
+def estimator(kind):
+    from pyspark.ml import Pipeline
+    from pyspark.ml.classification import LinearSVC, OneVsRest
+    from pyspark.ml.clustering import LDA
+    from pyspark.ml.feature import MinHashLSH, Tokenizer, Word2Vec
+    from pyspark.ml.fpm import FPGrowth
+    from pyspark.ml.recommendation import ALS
+
+    words = [
+        partial(Tokenizer, inputCol="text", outputCol="words"),
+        partial(Word2Vec, inputCol="words", outputCol="embedding", vectorSize=3, minCount=1, seed=1),
+    ]
+    svc = partial(LinearSVC, maxIter=3)
+    return {
+        "ALS": partial(ALS, rank=2, maxIter=2, userCol="user", itemCol="item", seed=1),
+        "FPGrowth": partial(FPGrowth, itemsCol="basket", minSupport=0.1, minConfidence=0.1),
+        "Word2Vec": partial(Pipeline, stages=words),
+        "LDA": partial(LDA, k=2, maxIter=2, featuresCol="vector", seed=1),
+        "LinearSVC": partial(LinearSVC, featuresCol="vector", maxIter=3),
+        "OneVsRest": partial(OneVsRest, featuresCol="vector", labelCol="class", classifier=svc),
+        "MinHashLSH": partial(MinHashLSH, inputCol="vector", outputCol="hashes", numHashTables=2, seed=1),
+    }[kind]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def dataset(spark):
 
 @pytest.fixture(scope="module")
 def ratings(dataset):
-    return ps.Pipeline(st.SparkMLEstimator(ESTIMATORS["ALS"])).fit(dataset)
+    return ps.Pipeline(st.SparkMLEstimator(estimator("ALS"))).fit(dataset)
 
 
 def built(maker):
@@ -93,11 +94,13 @@ def _built(value):
     return built(value) if isinstance(value, partial) else value
 
 
-def scored_by_spark(estimator, dataset, columns):
+def scored_by_spark(made, dataset, columns):
     """What Spark ML makes of the rows without this library, in order, vectors as lists."""
+    from pyspark.ml.functions import array_to_vector
+
     frame = dataset.engine.to_spark(dataset).withColumn("vector", array_to_vector("vector"))
-    made = estimator.fit(frame).transform(frame).orderBy("id").select(*columns)
-    return [{name: _plain(row[name]) for name in columns} for row in made.collect()]
+    scored = made.fit(frame).transform(frame).orderBy("id").select(*columns)
+    return [{name: _plain(row[name]) for name in columns} for row in scored.collect()]
 
 
 def _equal(one, other):
@@ -115,15 +118,15 @@ def _plain(value):
     return value.toArray().tolist() if hasattr(value, "toArray") else value
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_scores_are_those_of_spark_ml_also_after_saving(name, dataset, tmp_path):
-    model = ps.Pipeline(st.SparkMLEstimator(ESTIMATORS[name])).fit(dataset)
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_spark_ml_also_after_saving(kind, dataset, tmp_path):
+    model = ps.Pipeline(st.SparkMLEstimator(estimator(kind))).fit(dataset)
     made = model.stages[0].outputs()
     scored = model.transform(dataset)
     rows = scored.to_arrow()
     assert rows["id"].to_pylist() == list(range(ROWS))
     assert rows.schema == scored.schema
-    expected = scored_by_spark(built(ESTIMATORS[name]), dataset, made)
+    expected = scored_by_spark(built(estimator(kind)), dataset, made)
     for row, other in zip(rows.select(made).to_pylist(), expected, strict=True):
         for column in made:
             assert _equal(row[column], other[column]), column
@@ -135,14 +138,16 @@ def test_scores_are_those_of_spark_ml_also_after_saving(name, dataset, tmp_path)
 
 def test_an_estimator_that_was_made_is_the_same_as_one_to_be_made(dataset):
     models = [
-        ps.Pipeline(st.SparkMLEstimator(estimator)).fit(dataset)
-        for estimator in (ESTIMATORS["LinearSVC"], built(ESTIMATORS["LinearSVC"]))
+        ps.Pipeline(st.SparkMLEstimator(given)).fit(dataset)
+        for given in (estimator("LinearSVC"), built(estimator("LinearSVC")))
     ]
     one, other = (model.transform(dataset).select("rawPrediction").to_arrow() for model in models)
     assert one.equals(other)
 
 
 def test_stages_before_and_after_are_of_this_library(dataset):
+    from pyspark.ml.regression import LinearRegression
+
     stages = [
         st.StringIndexer("text", output_columns=["word"]),
         st.VectorAssembler(("vector", "word"), output="features"),
@@ -157,6 +162,10 @@ def test_stages_before_and_after_are_of_this_library(dataset):
 
 
 def test_a_search_of_spark_ml_is_an_estimator(dataset):
+    from pyspark.ml.evaluation import RegressionEvaluator
+    from pyspark.ml.regression import LinearRegression
+    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
     regression = LinearRegression(featuresCol="vector", labelCol="rating")
     grid = ParamGridBuilder().addGrid(regression.regParam, [0.0, 1e6]).build()
     measure = RegressionEvaluator(labelCol="rating")
@@ -168,20 +177,24 @@ def test_a_search_of_spark_ml_is_an_estimator(dataset):
     assert len(stage.fitted_model(dataset.engine, model.fitted[0]).avgMetrics) == 2
 
 
-def test_a_transformer_scores_as_it_is(spark):
-    rows = pa.table({"x": [1.0, 2.0], "row": [3.0, 4.0]})
-    stage = st.SparkMLEstimator(partial(VectorAssembler, inputCols=["x", "row"], outputCol="v"))
-    dataset = spark.from_arrow(rows)
-    model = ps.Pipeline(stage).fit(dataset)
-    assert model.transform(dataset).to_arrow()["v"].to_pylist() == [[1.0, 3.0], [2.0, 4.0]]
+def test_a_transformer_scores_as_it_is_a_null_in_a_vector_as_nan(spark):
+    from pyspark.ml.feature import VectorAssembler, VectorSlicer
 
-
-def test_a_null_in_a_vector_is_nan_to_spark_ml(spark):
-    rows = pa.table({"v": pa.array([[1.0, None], [2.0, 3.0]], pa.list_(pa.float32()))})
-    stage = st.SparkMLEstimator(partial(feature.VectorSlicer, inputCol="v", outputCol="second", indices=[1]))
+    rows = pa.table(
+        {"x": [1.0, 2.0], "row": [3.0, 4.0], "v": pa.array([[1.0, None], [2.0, 3.0]], pa.list_(pa.float32()))}
+    )
     dataset = spark.from_arrow(rows)
-    second = ps.Pipeline(stage).fit(dataset).transform(dataset).to_arrow()["second"]
-    assert np.array(second.to_pylist(), dtype=float)[:, 0] == pytest.approx([np.nan, 3.0], nan_ok=True)
+    found = (
+        ps.Pipeline(
+            st.SparkMLEstimator(partial(VectorAssembler, inputCols=["x", "row"], outputCol="both")),
+            st.SparkMLEstimator(partial(VectorSlicer, inputCol="v", outputCol="second", indices=[1])),
+        )
+        .fit(dataset)
+        .transform(dataset)
+        .to_arrow()
+    )
+    assert found["both"].to_pylist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert np.array(found["second"].to_pylist(), dtype=float)[:, 0] == pytest.approx([np.nan, 3.0], nan_ok=True)
 
 
 def test_rows_that_are_filtered_have_their_own_scores(dataset, ratings):
@@ -208,11 +221,9 @@ def test_rows_have_their_own_scores_where_spark_shuffles_them(dataset, ratings, 
     assert found["id"].to_pylist() == list(range(ROWS))
 
 
-def test_other_rows_than_those_fitted_on_are_scored(spark, ratings):
-    rows = TABLE.slice(7, 20)
-    scored = ratings.transform(spark.from_arrow(rows)).to_arrow()["prediction"].to_pylist()
-    whole = ratings.transform(spark.from_arrow(TABLE)).to_arrow()["prediction"].to_pylist()
-    assert scored == whole[7:27]
+def test_other_rows_than_those_fitted_on_are_scored(spark, dataset, ratings):
+    scored = ratings.transform(spark.from_arrow(TABLE.slice(7, 20))).to_arrow()["prediction"].to_pylist()
+    assert scored == ratings.transform(dataset).to_arrow()["prediction"].to_pylist()[7:27]
 
 
 def test_scores_are_evaluated(dataset, ratings):
@@ -222,7 +233,7 @@ def test_scores_are_evaluated(dataset, ratings):
 
 
 def test_the_fitted_model_is_that_of_spark_ml(dataset):
-    model = ps.Pipeline(st.SparkMLEstimator(ESTIMATORS["FPGrowth"])).fit(dataset)
+    model = ps.Pipeline(st.SparkMLEstimator(estimator("FPGrowth"))).fit(dataset)
     found = model.stages[0].fitted_model(dataset.engine, model.fitted[0]).freqItemsets.collect()
     baskets = [set(basket) for basket in TABLE["basket"].to_pylist()]
     assert {frozenset(row["items"]): row.freq for row in found} == {
@@ -231,71 +242,64 @@ def test_the_fitted_model_is_that_of_spark_ml(dataset):
 
 
 def test_a_row_without_a_result_is_an_error(spark, dataset):
-    estimator = partial(ALS, rank=2, maxIter=1, userCol="user", itemCol="item", coldStartStrategy="drop", seed=1)
-    model = ps.Pipeline(st.SparkMLEstimator(estimator)).fit(dataset)
+    dropping = partial(estimator("ALS"), maxIter=1, coldStartStrategy="drop")
+    model = ps.Pipeline(st.SparkMLEstimator(dropping)).fit(dataset)
     unknown = spark.from_arrow(pa.table({"user": [1, 1000], "item": [1, 1]}))
     with pytest.raises(RowCountError, match="no value for some of the rows"):
         model.transform(unknown).to_arrow()
 
 
-def test_another_engine_refuses_it(local, ratings):
-    rows = local.from_arrow(TABLE)
+def test_another_engine_rows_by_themselves_and_a_search_of_this_library_refuse_it(local, dataset, ratings):
+    rows, stage = local.from_arrow(TABLE), st.SparkMLEstimator(estimator("ALS"))
     with pytest.raises(ConfigError, match=r"SparkMLEstimator of ALS is computed by Spark.*'local'"):
-        ps.Pipeline(st.SparkMLEstimator(ESTIMATORS["ALS"])).fit(rows)
-    with pytest.raises(ConfigError, match="is computed by Spark"):
-        ratings.transform(rows)
-
-
-def test_rows_by_themselves_are_refused(dataset, ratings):
+        ps.Pipeline(stage).fit(rows)
+    for given in (rows, dataset.engine.to_spark(dataset)):
+        with pytest.raises(ConfigError, match="is computed by Spark"):
+            ratings.transform(given)
     with pytest.raises(ConfigError, match="no rows by themselves"):
         ratings.predict({"user": 1, "item": 1})
-    with pytest.raises(ConfigError, match="is computed by Spark"):
-        ratings.transform(dataset.engine.to_spark(dataset))
-
-
-def test_a_search_of_this_library_refuses_it(dataset):
-    stage = st.SparkMLEstimator(ESTIMATORS["LinearSVC"])
-    grid = {"SparkMLEstimator.estimator": [ESTIMATORS["LinearSVC"]]}
-    search = ps.CrossValidator(ps.Pipeline(stage), grid, st.RegressionEvaluator(label="label"), folds=2)
+    grid = {"SparkMLEstimator.estimator": [estimator("ALS")]}
+    search = ps.CrossValidator(ps.Pipeline(stage), grid, st.RegressionEvaluator(label="rating"), folds=2)
     with pytest.raises(ConfigError, match="Tune it by Spark ML"):
         search.fit(dataset)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "problem"),
-    [
-        (lambda: 3, "expected an Estimator or Transformer of Spark ML"),
-        (lambda: partial(ALS, 3), "expected a class and its parameters, by name"),
-        (lambda: Foreign, "Foreign is not from pyspark.ml or spark_rapids_ml"),
-        (lambda: RegressionEvaluator, "expected an Estimator or Transformer"),
-        (lambda: partial(ALS, userCol=object()), "cannot be stored without storing code"),
-        (lambda: RFormula(formula="a ~ b"), "names columns in the text of 'formula'"),
-        (lambda: SQLTransformer(statement="SELECT 1"), "names columns in the text of 'statement'"),
+def test_what_is_no_estimator_is_refused(spark):
+    from pyspark.ml.evaluation import RegressionEvaluator
+    from pyspark.ml.feature import RFormula, SQLTransformer, VectorAssembler
+    from pyspark.ml.recommendation import ALS
+
+    class Foreign(VectorAssembler):
+        """A transformer of a package of one's own."""
+
+    for given, problem in (
+        (3, "expected an Estimator or Transformer of Spark ML"),
+        (partial(ALS, 3), "expected a class and its parameters, by name"),
+        (Foreign, "Foreign is not from pyspark.ml or spark_rapids_ml"),
         (RegressionEvaluator, "expected an Estimator or Transformer"),
-    ],
-)
-def test_what_is_no_estimator_is_refused(spark, estimator, problem):
-    with pytest.raises(ConfigError, match=problem):
-        st.SparkMLEstimator(estimator())
+        (partial(ALS, userCol=object()), "cannot be stored without storing code"),
+        (RFormula(formula="a ~ b"), "names columns in the text of 'formula'"),
+        (SQLTransformer(statement="SELECT 1"), "names columns in the text of 'statement'"),
+        (RegressionEvaluator(), "expected an Estimator or Transformer"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            st.SparkMLEstimator(given)
 
 
-def test_columns_are_checked_before_anything_runs(dataset):
-    with pytest.raises(SchemaError, match="nowhere"):
-        ps.Pipeline(st.SparkMLEstimator(partial(ALS, userCol="nowhere"))).plan(dataset)
-    with pytest.raises(ConfigError, match="adds 'id', but there is a column of that name"):
-        ps.Pipeline(st.SparkMLEstimator(partial(Tokenizer, inputCol="text", outputCol="id"))).plan(dataset)
-    with pytest.raises(ConfigError, match="rnk"):
-        ps.Pipeline(st.SparkMLEstimator(partial(ALS, rnk=3))).plan(dataset)
+def test_columns_and_parameters_are_checked_before_anything_runs_and_told_with_the_stage(dataset):
+    from pyspark.ml.feature import Tokenizer
+    from pyspark.ml.recommendation import ALS
 
-
-def test_what_spark_ml_does_not_take_is_told_with_the_stage(dataset):
+    for given, error, problem in (
+        (partial(ALS, userCol="nowhere"), SchemaError, "nowhere"),
+        (partial(Tokenizer, inputCol="text", outputCol="id"), ConfigError, "adds 'id', but there is a column of that"),
+        (partial(ALS, rnk=3), ConfigError, "rnk"),
+    ):
+        with pytest.raises(error, match=problem):
+            ps.Pipeline(st.SparkMLEstimator(given)).plan(dataset)
     stage = st.SparkMLEstimator(partial(ALS, userCol="text", itemCol="item"))
     with pytest.raises(ConfigError, match=r"SparkMLEstimator of ALS: .*numeric"):
         ps.Pipeline(stage).fit(dataset)
-
-
-class Foreign(VectorAssembler):
-    """A transformer of a package of one's own."""
 
 
 def changed(model, alter):
@@ -315,10 +319,10 @@ def test_a_model_that_names_a_class_of_another_package_is_not_loaded(dataset, ra
         changed(ratings, alter).transform(dataset)
 
 
-@pytest.mark.parametrize("path", ["../out", "/etc/out", "a//b", ""])
-def test_a_model_with_a_file_outside_its_folder_is_not_loaded(dataset, ratings, path):
-    with pytest.raises(UntrustedArtifactError, match="outside its folder"):
-        changed(ratings, lambda row: {**row, "path": path}).transform(dataset)
+def test_a_model_with_a_file_outside_its_folder_is_not_loaded(dataset, ratings):
+    for path in ("../out", "/etc/out", "a//b", ""):
+        with pytest.raises(UntrustedArtifactError, match="outside its folder"):
+            changed(ratings, lambda row, path=path: {**row, "path": path}).transform(dataset)
 
 
 def test_a_stage_of_a_saved_model_needs_no_spark_to_be_read(ratings, hide_modules, tmp_path):

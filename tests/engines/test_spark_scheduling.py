@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark")
-
-from penstock.engines.spark import SparkEngine
-from penstock.engines.spark.driver import driver_of
+import penstock as ps
 from penstock.errors import ConfigError
 
 POOL = "spark.scheduler.pool"
@@ -23,30 +20,30 @@ def pool_of(item: int) -> str | None:
 
 
 @pytest.fixture
-def spark(engines: Any, request: pytest.FixtureRequest) -> SparkEngine:
+def spark(engines: Any, request: pytest.FixtureRequest) -> Any:
     if request.config.getoption("--connect"):
         pytest.skip("a client of Spark Connect has no say in it")
-    started: SparkEngine = engines.get("spark")
+    started: Any = engines.get("spark")
     return started
 
 
 @pytest.mark.spark
-def test_jobs_run_in_the_pool_of_their_engine_and_others_do_not(
-    spark: SparkEngine, caplog: pytest.LogCaptureFixture
-) -> None:
-    pooled = SparkEngine(spark.session, device="cpu", pool="etl")
+def test_jobs_run_in_the_pool_of_their_engine_and_others_do_not(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    pooled = ps.SparkEngine(spark.session, device="cpu", pool="etl")
     assert list(pooled.map(pool_of, range(2))) == ["etl", "etl"]
     assert list(spark.map(pool_of, range(1))) == [None]
     assert "pool is 'etl', and has no effect: spark.scheduler.mode is FIFO" in caplog.text
 
 
 @pytest.mark.spark
-def test_a_session_that_is_started_here_runs_slow_tasks_twice(spark: SparkEngine) -> None:
+def test_a_session_that_is_started_here_runs_slow_tasks_twice(spark: Any) -> None:
     conf = spark.session.sparkContext.getConf()
     assert (conf.get("spark.speculation"), conf.get("spark.speculation.minTaskRuntime")) == ("true", "2s")
 
 
 def test_a_pool_is_refused_on_spark_connect() -> None:
+    from penstock.engines.spark.driver import driver_of
+
     session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(ConfigError, match="pool is 'etl', but a client of Spark Connect"):
         driver_of(session, "etl")

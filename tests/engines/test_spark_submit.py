@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
+from eventually import PATIENCE, until
 
 from penstock.engines.spark import submit
 from penstock.engines.spark.options import SparkOptions
@@ -80,14 +80,15 @@ def test_on_this_machine_all_processes_use_this_python_and_loopback(stand_in):
     assert found["JAVA_HOME"] == str(stand_in / "java")
 
 
-def test_to_a_cluster_penstock_travels_and_its_python_is_left_alone(stand_in):
+def test_to_a_cluster_penstock_travels_without_bytecode_and_its_python_is_left_alone(stand_in):
     submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
     with zipfile.ZipFile(stand_in / "sent.zip") as archive:
         names = archive.namelist()
-    assert "penstock/__init__.py" in names
-    assert "penstock/engines/spark/engine.py" in names
-    assert "PYSPARK_PYTHON" not in _variables(stand_in)
-    assert "SPARK_LOCAL_IP" not in _variables(stand_in)
+    assert {"penstock/__init__.py", "penstock/engines/spark/engine.py"} <= set(names)
+    suffixes = {Path(name).suffix for name in names}
+    assert suffixes >= {".py", ".css", ".j2", ".onnx", ".pt2"}
+    assert ".pyc" not in suffixes
+    assert not {"PYSPARK_PYTHON", "SPARK_LOCAL_IP"} & set(_variables(stand_in))
 
 
 FROM_THE_ZIP = """
@@ -118,21 +119,12 @@ def test_a_report_is_made_where_penstock_is_nothing_but_the_zip_that_was_sent(st
     assert done.stdout.split() == ["True", *map(str, sizes)]
 
 
-def test_what_travels_is_the_files_of_the_package_without_bytecode(stand_in):
-    submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
-    with zipfile.ZipFile(stand_in / "sent.zip") as archive:
-        suffixes = {Path(name).suffix for name in archive.namelist()}
-    assert suffixes >= {".py", ".css", ".j2", ".onnx", ".pt2"}
-    assert ".pyc" not in suffixes
-
-
 def _master(arguments: list[str], home: Path, environ: dict[str, str]) -> str:
     return submit.master_of(SparkOptions.of(arguments, home, environ), environ)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "master"),
-    [
+def test_the_master_is_that_of_the_options_before_the_file(tmp_path):
+    for arguments, master in (
         (["jobs/fit.py"], "local[*]"),
         (["--master", "yarn", "jobs/fit.py"], "yarn"),
         (["--master=yarn", "jobs/fit.py"], "yarn"),
@@ -145,25 +137,21 @@ def _master(arguments: list[str], home: Path, environ: dict[str, str]) -> str:
         (["--remote", "sc://host", "jobs/fit.py"], "sc://host"),
         (["jobs/fit.py", "--master", "yarn"], "local[*]"),
         (["--master"], "local[*]"),
-    ],
-)
-def test_the_master_is_that_of_the_options_before_the_file(arguments, master, tmp_path):
-    assert _master(arguments, tmp_path, {}) == master
+    ):
+        assert _master(arguments, tmp_path, {}) == master, arguments
 
 
-@pytest.mark.parametrize(
-    "line", ["spark.master yarn", "spark.master=yarn", "  spark.master : yarn  ", "spark.master\tyarn"]
-)
-def test_the_master_may_stand_in_a_file_of_properties(line, tmp_path):
-    text = f"# spark.master local\nspark.app.name x\n{line}\n"
+def test_the_master_may_stand_in_a_file_of_properties(tmp_path):
     for folder in (tmp_path / "home" / "conf", tmp_path / "conf"):
         folder.mkdir(parents=True)
-        (folder / "spark-defaults.conf").write_text(text)
-    assert _master(["jobs/fit.py"], tmp_path / "home", {}) == "yarn"
-    assert _master(["jobs/fit.py"], tmp_path, {"SPARK_CONF_DIR": str(tmp_path / "conf")}) == "yarn"
     named = ["--properties-file", str(tmp_path / "conf" / "spark-defaults.conf")]
-    assert _master([*named, "jobs/fit.py"], tmp_path / "nowhere", {}) == "yarn"
-    assert _master([*named, "--conf", "spark.master=local[2]", "jobs/fit.py"], tmp_path, {}) == "local[2]"
+    for line in ("spark.master yarn", "spark.master=yarn", "  spark.master : yarn  ", "spark.master\tyarn"):
+        for folder in (tmp_path / "home" / "conf", tmp_path / "conf"):
+            (folder / "spark-defaults.conf").write_text(f"# spark.master local\nspark.app.name x\n{line}\n")
+        assert _master(["jobs/fit.py"], tmp_path / "home", {}) == "yarn"
+        assert _master(["jobs/fit.py"], tmp_path, {"SPARK_CONF_DIR": str(tmp_path / "conf")}) == "yarn"
+        assert _master([*named, "jobs/fit.py"], tmp_path / "nowhere", {}) == "yarn"
+        assert _master([*named, "--conf", "spark.master=local[2]", "jobs/fit.py"], tmp_path, {}) == "local[2]"
 
 
 def test_a_file_of_properties_replaces_the_defaults_unless_both_are_asked_for(tmp_path):
@@ -189,33 +177,32 @@ def test_a_cluster_of_the_defaults_gets_penstock_and_no_loopback(stand_in):
     assert "SPARK_LOCAL_IP" not in _variables(stand_in)
 
 
-@pytest.mark.parametrize(
-    "options", [["--py-files", "a.py,b.zip"], ["--py-files=a.py,b.zip"], ["--conf", "spark.submit.pyFiles=a.py,b.zip"]]
-)
-def test_files_of_the_users_own_travel_beside_penstock(stand_in, options):
-    arguments = ["--master", "yarn", *options, "jobs/fit.py", "--py-files", "c.py"]
-    submit.submit(arguments)
-    ours, *theirs = (stand_in / "py-files").read_text().split(",")
-    assert (Path(ours).name, theirs) == ("penstock.zip", ["a.py", "b.zip"])
-    given = (stand_in / "arguments").read_text().splitlines()
-    assert given == ["--master", "yarn", *options, "--py-files", f"{ours},a.py,b.zip", *arguments[-3:]]
+def test_files_of_the_users_own_travel_beside_penstock(stand_in):
+    for options in (
+        ["--py-files", "a.py,b.zip"],
+        ["--py-files=a.py,b.zip"],
+        ["--conf", "spark.submit.pyFiles=a.py,b.zip"],
+    ):
+        arguments = ["--master", "yarn", *options, "jobs/fit.py", "--py-files", "c.py"]
+        submit.submit(arguments)
+        ours, *theirs = (stand_in / "py-files").read_text().split(",")
+        assert (Path(ours).name, theirs) == ("penstock.zip", ["a.py", "b.zip"])
+        given = (stand_in / "arguments").read_text().splitlines()
+        assert given == ["--master", "yarn", *options, "--py-files", f"{ours},a.py,b.zip", *arguments[-3:]]
 
 
+@pytest.mark.faults
 def test_a_signal_reaches_what_spark_submit_started(stand_in):
     inner = stand_in / "inner.pid"
     (stand_in / "bin" / "spark-submit").write_text(
-        f"#!/bin/sh\nsleep 120 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n"
+        f"#!/bin/sh\nsleep 3600 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n"
     )
     command = [sys.executable, "-m", "penstock.engines.spark.submit", "jobs/fit.py"]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    while not inner.exists():
-        time.sleep(0.02)
+    until(inner.exists)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 128 + signal.SIGTERM
-    deadline = time.monotonic() + 50
-    while _runs(inner.read_text().strip()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
+    until(lambda: not _runs(inner.read_text().strip()))
 
 
 def test_the_script_of_the_checkout_passes_everything_on(stand_in):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from pyspark.ml.feature import VectorAssembler
-from pyspark.ml.linalg import Vectors as MlVectors
-from pyspark.mllib.linalg import Vectors as MllibVectors
 
 import penstock as ps
 from penstock import stages as st
@@ -23,6 +20,9 @@ def spark(engines):
 
 @pytest.fixture(scope="module")
 def frame(spark):
+    from pyspark.ml.linalg import Vectors as MlVectors
+    from pyspark.mllib.linalg import Vectors as MllibVectors
+
     rows = [
         (index, MlVectors.dense(row), MlVectors.sparse(3, dict(enumerate(row))), MllibVectors.dense(row))
         for index, row in enumerate(ROWS)
@@ -48,6 +48,8 @@ def test_a_model_of_lists_scores_frames_of_vectors(spark, frame):
 
 
 def test_what_an_assembler_of_mllib_made_trains_a_model(spark):
+    from pyspark.ml.feature import VectorAssembler
+
     names = ["x", "y", "z"]
     rows = spark.session.createDataFrame(ROWS, names)
     assembled = VectorAssembler(inputCols=names, outputCol="features").transform(rows)

@@ -24,23 +24,21 @@ def unreadable(engine: Engine) -> Dataset:
     return Dataset(engine, Reader(Panics(pa.schema({"x": pa.int64()}))), tuple(FRAGMENTS[1:2]))
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
+def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engine) -> None:
+    for kind, words in (
         ("bare", "Bare: of a library"),
         ("nested", "Nested: of a function"),
         ("exit", "SystemExit: 0"),
         ("generator", "GeneratorExit: left"),
         ("mangled", "Mangled: seven"),
         ("speechless", r"Speechless: \(it has no text\)"),
+        ("lines", r"ZeroDivisionError: seven by\\nnothing \(path"),
         ("long", r"ValueError: x+\.\.\. \(50\d+ characters\)"),
-    ],
-)
-def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engine, kind: str, words: str) -> None:
-    with pytest.raises(ExecutionError, match=f"^a task raised {words}") as caught:
-        list(engine.map(Raises(kind), FRAGMENTS))
-    assert type(caught.value) is ExecutionError
-    assert (caught.value.path, caught.value.partition) == ("1.parquet", 1)
+    ):
+        with pytest.raises(ExecutionError, match=f"^a task raised {words}") as caught:
+            list(engine.map(Raises(kind), FRAGMENTS))
+        assert type(caught.value) is ExecutionError
+        assert (caught.value.path, caught.value.partition) == ("1.parquet", 1)
 
 
 def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: Engine) -> None:
@@ -57,29 +55,28 @@ def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: En
         assert "--py-files on Spark" in caught.value.hint
 
 
-@pytest.mark.parametrize("at", ["call", "merge", "prune"])
-def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine, at: str) -> None:
-    work = Raises("bare", at)
-    with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
-        engine.reduce_partitioned(work, FRAGMENTS)
-    if at != "prune":
+def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine) -> None:
+    for at in ("call", "merge", "prune"):
+        work = Raises("bare", at)
         with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
-            engine.reduce(work, work.merge, FRAGMENTS)
+            engine.reduce_partitioned(work, FRAGMENTS)
+        if at != "prune":
+            with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
+                engine.reduce(work, work.merge, FRAGMENTS)
 
 
-def test_collecting_and_writing_let_no_bare_error_out(unreadable: Dataset, tmp_path: Path) -> None:
-    attempts: list[Any] = [unreadable.to_arrow, lambda: unreadable.write_parquet(tmp_path / "out")]
-    for attempt in attempts:
+def test_collecting_writing_and_queries_let_no_bare_error_out_and_name_the_file(
+    engine: Engine, unreadable: Dataset, tmp_path: Path
+) -> None:
+    for attempt in (
+        unreadable.to_arrow,
+        lambda: unreadable.write_parquet(tmp_path / "out"),
+        lambda: engine.query(lambda frame: frame, unreadable),  # type: ignore[attr-defined]
+    ):
         with pytest.raises(ExecutionError, match="raised Nested: of a function") as caught:
             attempt()
         assert caught.value.path == "1.parquet"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_query_lets_no_bare_error_out_and_names_the_file(engine: Engine, unreadable: Dataset) -> None:
-    with pytest.raises(ExecutionError, match="raised Nested: of a function") as caught:
-        engine.query(lambda frame: frame, unreadable)
-    assert caught.value.path == "1.parquet"
 
 
 def test_a_bare_error_of_a_rank_is_told_and_not_tried_again(engine: Engine) -> None:

@@ -53,20 +53,20 @@ def rows_of_folds(data: Dataset, **how: Any) -> list[tuple[list[int], list[int]]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("way", [WAYS[name] for name in ("row", "by", "stratify", "group")])
-def test_each_row_is_validated_once_and_trained_on_by_all_other_folds(local, way):
-    folds = rows_of_folds(cut(local), **way)
-    assert sorted(row for _, held in folds for row in held) == list(range(ROWS))
-    for train, held in folds:
-        assert held
-        assert sorted(train + held) == list(range(ROWS))
-        assert train == sorted(train)
-
-
-@pytest.mark.thorough
 @way
-def test_folds_are_the_same_rows_for_other_fragments(local, way):
-    assert rows_of_folds(cut(local), **way) == rows_of_folds(cut(local, 10**9), **way)
+def test_folds_part_the_rows_the_same_for_other_fragments_and_are_of_filtered_rows_alone(local, way):
+    folds = rows_of_folds(cut(local), **way)
+    assert folds == rows_of_folds(cut(local, 10**9), **way)
+    filtered = rows_of_folds(cut(local).filter(nw.col("row") % 3 > 0), **way)
+    assert all(row % 3 for train, held in filtered for row in train + held)
+    if "time" in way:
+        return
+    for made, rows in [(folds, list(range(ROWS))), (filtered, [row for row in range(ROWS) if row % 3])]:
+        assert sorted(row for _, held in made for row in held) == rows
+        for train, held in made:
+            assert held
+            assert sorted(train + held) == rows
+            assert train == sorted(train)
 
 
 @way
@@ -76,16 +76,7 @@ def test_folds_are_the_same_rows_on_every_engine(distributed_engine, local, way)
 
 @pytest.mark.thorough
 @way
-def test_folds_of_filtered_rows_are_of_these_alone(local, way):
-    folds = rows_of_folds(cut(local).filter(nw.col("row") % 3 > 0), **way)
-    assert all(row % 3 for train, held in folds for row in train + held)
-    if "time" not in way:
-        assert sorted(row for _, held in folds for row in held) == [row for row in range(ROWS) if row % 3]
-
-
-@pytest.mark.thorough
-@way
-def test_a_fold_is_a_dataset_like_any_other(local, way, tmp_path):
+def test_a_fold_is_a_dataset_like_any_other_and_need_not_have_the_columns_it_goes_by(local, way, tmp_path):
     data = cut(local)
     fold = data.folds(4, **way)[1]
     for part in (fold.train, fold.validation):
@@ -94,14 +85,7 @@ def test_a_fold_is_a_dataset_like_any_other(local, way, tmp_path):
         assert part.count() == len(table) == part.write_parquet(tmp_path / "out", overwrite=True).rows
         assert local.read_parquet(tmp_path / "out").to_arrow() == table
         assert part.filter(nw.col("label") == "a").count() == table["label"].to_pylist().count("a")
-
-
-@pytest.mark.thorough
-@way
-def test_the_columns_that_folds_go_by_need_not_be_selected(local, way):
-    data = cut(local)
-    before = [rows_of(fold.validation) for fold in data.folds(4, **way)]
-    assert [rows_of(fold.validation.select("row")) for fold in data.folds(4, **way)] == before
+        assert rows_of(part.select("row")) == table["row"].to_pylist()
 
 
 # Folds of folds
@@ -109,12 +93,13 @@ def test_the_columns_that_folds_go_by_need_not_be_selected(local, way):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("inner", [WAYS[name] for name in ("row", "stratify", "group")])
-@way
-def test_folds_of_a_training_set_part_its_rows(local, way, inner):
-    train = cut(local).folds(4, **way)[3].train
-    folds = rows_of_folds(train, **inner)
-    assert sorted(row for _, held in folds for row in held) == rows_of(train)
-    assert all(sorted(kept + held) == rows_of(train) for kept, held in folds)
+def test_folds_of_a_training_set_part_its_rows(local, inner, subtests):
+    for name, outer in WAYS.items():
+        with subtests.test(name):
+            train = cut(local).folds(4, **outer)[3].train
+            folds = rows_of_folds(train, **inner)
+            assert sorted(row for _, held in folds for row in held) == rows_of(train)
+            assert all(sorted(kept + held) == rows_of(train) for kept, held in folds)
 
 
 @pytest.mark.thorough
@@ -176,58 +161,37 @@ def test_a_fold_that_no_row_is_in_is_refused(local):
         local.from_arrow(pa.table({"fold": [0, 1, 1]})).folds(3, by="fold")
 
 
-def test_folds_by_a_column_of_texts_are_refused(local):
-    with pytest.raises(SchemaError, match="'label' is string, expected integers"):
-        cut(local).folds(3, by="label")
-
-
 # What is refused before any work
 
 
-@pytest.mark.parametrize("num_folds", [1, 0, -2, True, 2.0, "5", None])
-def test_fewer_folds_than_two_are_refused(local, num_folds):
-    with pytest.raises(ConfigError, match=r"num_folds is .*, expected an integer of at least 2"):
-        cut(local).folds(num_folds)
+def test_what_cannot_be_folds_is_refused(local, subtests):
+    for num_folds, how, error, problem in [
+        *((wrong, {}, ConfigError, r"num_folds is .*, expected an integer of at least 2")
+          for wrong in (1, 0, -2, True, 2.0, "5", None)),
+        (1001, {}, ConfigError, "num_folds is 1001, expected at most 1000"),
+        *((3, {"seed": seed}, ConfigError, r"seed is .*, expected an integer") for seed in (1.5, None, "1")),
+        *((3, {way: "labl"}, SchemaError, r"'labl' is not in the data\. Did you mean 'label'")
+          for way in ("by", "stratify", "group", "time")),
+        (3, {"stratify": "label", "group": "shop"}, ConfigError,
+         "by one of by, stratify, group, time, found stratify and group"),
+        *((3, {"stratify": "label", **how}, ConfigError, "which is for folds by time")
+          for how in ({"gap": 3}, {"window": "sliding"}, {"horizon": 1})),
+        (3, {"by": "label"}, SchemaError, "'label' is string, expected integers"),
+    ]:  # fmt: skip
+        with subtests.test(problem, num_folds=num_folds, how=how), pytest.raises(error, match=problem):
+            cut(local).folds(num_folds, **how)
 
 
-def test_more_folds_than_anyone_can_use_are_refused(local):
-    with pytest.raises(ConfigError, match="num_folds is 1001, expected at most 1000"):
-        cut(local).folds(1001)
+def test_what_folds_are_is_told_in_a_few_words(local):
+    for how in ({}, {"stratify": "label"}, {"group": "row"}):
+        assert len(repr(cut(local).folds(2, **how))) < 1000
 
 
-@pytest.mark.parametrize("how", [{}, {"stratify": "label"}, {"group": "row"}])
-def test_what_folds_are_is_told_in_a_few_words(local, how):
-    assert len(repr(cut(local).folds(2, **how))) < 1000
-
-
-@pytest.mark.parametrize("seed", [1.5, None, "1"])
-def test_a_seed_that_is_no_integer_is_refused(local, seed):
-    with pytest.raises(ConfigError, match=r"seed is .*, expected an integer"):
-        cut(local).folds(3, seed=seed)
-
-
-@pytest.mark.parametrize("how", [{"by": "labl"}, {"stratify": "labl"}, {"group": "labl"}, {"time": "labl"}])
-def test_a_column_that_is_not_there_is_told_with_the_nearest(local, how):
-    with pytest.raises(SchemaError, match=r"'labl' is not in the data\. Did you mean 'label'"):
-        cut(local).folds(3, **how)
-
-
-def test_two_ways_at_once_are_refused(local):
-    with pytest.raises(ConfigError, match="by one of by, stratify, group, time, found stratify and group"):
-        cut(local).folds(3, stratify="label", group="shop")
-
-
-@pytest.mark.parametrize("how", [{"gap": 3}, {"window": "sliding"}, {"horizon": 1}])
-def test_what_is_of_folds_by_time_is_refused_without(local, how):
-    with pytest.raises(ConfigError, match="which is for folds by time"):
-        cut(local).folds(3, stratify="label", **how)
-
-
-@pytest.mark.parametrize("how", [{}, {"stratify": "label"}])
-def test_rows_without_numbers_have_no_folds_by_them(local, how):
+def test_rows_without_numbers_have_no_folds_by_them(local):
     made = cut(local).map_partitions(lambda frame: frame, TABLE.schema)
-    with pytest.raises(ConfigError, match="rows have no numbers after"):
-        made.folds(3, **how)
+    for how in ({}, {"stratify": "label"}):
+        with pytest.raises(ConfigError, match="rows have no numbers after"):
+            made.folds(3, **how)
 
 
 @pytest.mark.thorough
@@ -236,11 +200,11 @@ def test_rows_without_numbers_have_folds_by_group(local):
     assert rows_of_folds(made, group="shop") == rows_of_folds(cut(local), group="shop")
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3])
-@pytest.mark.parametrize("how", [{}, {"by": "fold"}, {"stratify": "label"}, {"group": "shop"}, {"time": "day"}])
-def test_fewer_rows_than_folds_are_refused(local, how, rows):
-    with pytest.raises((EmptyInputError, DataValueError)):
-        cut(local, table=TABLE.slice(0, rows)).folds(4, **how)
+def test_fewer_rows_than_folds_are_refused(local, subtests):
+    for how in ({}, {"by": "fold"}, {"stratify": "label"}, {"group": "shop"}, {"time": "day"}):
+        for rows in (0, 1, 3):
+            with subtests.test(how=how, rows=rows), pytest.raises((EmptyInputError, DataValueError)):
+                cut(local, table=TABLE.slice(0, rows)).folds(4, **how)
 
 
 def test_hidden_columns_are_not_for_users(local):

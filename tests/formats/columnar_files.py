@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import fastavro
 import pyarrow as pa
 from pyarrow import orc
 
@@ -31,6 +30,8 @@ def write_stream(table: pa.Table, path: Path) -> None:
 
 
 def write_avro(table: pa.Table, path: Path) -> None:
+    import fastavro
+
     fields = [{"name": field.name, "type": ["null", _AVRO[field.type]]} for field in table.schema]
     with open(path, "wb") as sink:
         writer = fastavro.write.Writer(sink, {"type": "record", "name": "r", "fields": fields}, codec="deflate")

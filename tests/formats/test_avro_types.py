@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -56,6 +57,8 @@ TYPES: dict[str, tuple[Any, pa.DataType, list[Any]]] = {
 
 
 def write(path: Path, fields: list[dict[str, Any]], rows: list[dict[str, Any]], codec: str = "null") -> Path:
+    import fastavro
+
     with open(path, "wb") as sink:
         fastavro.writer(
             sink, {"type": "record", "name": "r", "namespace": "n", "fields": fields}, rows, codec, sync_interval=1000
@@ -63,21 +66,25 @@ def write(path: Path, fields: list[dict[str, Any]], rows: list[dict[str, Any]], 
     return path
 
 
-@pytest.mark.parametrize("order", ["null first", "null last", "never null"])
+TIMES = [name for name in TYPES if name.startswith("time")]
+
+
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=NOT_ON_GPUS if name.startswith("time_") or name == "time" else ()) for name in TYPES],
+    "names", [[name for name in TYPES if name not in TIMES], pytest.param(TIMES, marks=NOT_ON_GPUS)], ids=len
 )
 def test_a_logical_type_of_another_writer_has_its_type_in_arrow(
-    local: ps.LocalEngine, name: str, order: str, tmp_path: Path
+    local: ps.LocalEngine, names: list[str], tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    kind, expected, values = TYPES[name]
-    union = {"null first": ["null", kind], "null last": [kind, "null"], "never null": kind}[order]
-    values = values if order == "never null" else [values[0], None, values[1]]
-    path = write(tmp_path / "a.avro", [{"name": "x", "type": union}], [{"x": value} for value in values])
-    column = local.read_avro(path).to_arrow()["x"]
-    assert column.type == expected
-    assert column.to_pylist() == values
+    for name, order in product(names, ("null first", "null last", "never null")):
+        kind, expected, values = TYPES[name]
+        union = {"null first": ["null", kind], "null last": [kind, "null"], "never null": kind}[order]
+        values = values if order == "never null" else [values[0], None, values[1]]
+        path = tmp_path / f"{name}, {order}.avro"
+        write(path, [{"name": "x", "type": union}], [{"x": value} for value in values])
+        with subtests.test(name=name, order=order):
+            column = local.read_avro(path).to_arrow()["x"]
+            assert column.type == expected
+            assert column.to_pylist() == values
 
 
 def test_times_in_nanoseconds_keep_them(local: ps.LocalEngine, tmp_path: Path) -> None:
@@ -98,34 +105,35 @@ def test_a_name_that_was_defined_before_is_what_it_stands_for(local: ps.LocalEng
     assert local.read_avro(path).to_arrow()["b"].to_pylist() == [None, day]
 
 
-@pytest.mark.parametrize(
-    ("kind", "what"),
-    [
-        (["null", "int", "string"], "a union of 3 type"),
-        (["int", "string"], "a union of 2 type"),
-        ({"type": "map", "values": "long"}, "map"),
-        ({"type": "array", "items": {"type": "enum", "name": "e", "symbols": ["a"]}}, "enum inside of another type"),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2}, "a decimal of 50 digits"),
-        ({"type": "fixed", "name": "d", "size": 12, "logicalType": "duration"}, "duration"),
-        ({"type": "record", "name": "t", "fields": [{"name": "n", "type": ["null", "t"]}]}, "'t' that holds itself"),
-    ],
-)
+NOT_READ: list[tuple[Any, str]] = [
+    (["null", "int", "string"], "a union of 3 type"),
+    (["int", "string"], "a union of 2 type"),
+    ({"type": "map", "values": "long"}, "map"),
+    ({"type": "array", "items": {"type": "enum", "name": "e", "symbols": ["a"]}}, "enum inside of another type"),
+    ({"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2}, "a decimal of 50 digits"),
+    ({"type": "fixed", "name": "d", "size": 12, "logicalType": "duration"}, "duration"),
+    ({"type": "record", "name": "t", "fields": [{"name": "n", "type": ["null", "t"]}]}, "'t' that holds itself"),
+]
+
+
 def test_a_type_that_is_not_read_is_refused_by_name(
-    local: ps.LocalEngine, kind: Any, what: str, tmp_path: Path
+    local: ps.LocalEngine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    path = write(tmp_path / "a.avro", [{"name": "x", "type": kind}], [])
-    with pytest.raises(SchemaError, match=f"column 'x' of {path} is .*{what}") as caught:
-        local.read_avro(path)
-    assert caught.value.column == "x"
+    for number, (kind, what) in enumerate(NOT_READ):
+        path = write(tmp_path / f"{number}.avro", [{"name": "x", "type": kind}], [])
+        with subtests.test(what=what):
+            with pytest.raises(SchemaError, match=f"column 'x' of {path} is .*{what}") as caught:
+                local.read_avro(path)
+            assert caught.value.column == "x"
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
-def test_codecs_that_fastavro_has_are_read(local: ps.LocalEngine, codec: str, tmp_path: Path) -> None:
+def test_codecs_that_fastavro_has_are_read(local: ps.LocalEngine, tmp_path: Path) -> None:
     rows = [{"x": row} for row in range(5000)]
-    path = write(tmp_path / "a.avro", [{"name": "x", "type": "long"}], rows, codec)
-    data = local.read_avro(path, fragment_bytes=8 * 1000)
-    assert len(data.fragments) > 3
-    assert data.to_arrow()["x"].to_pylist() == list(range(5000))
+    for codec in ("null", "deflate", "bzip2", "xz"):
+        path = write(tmp_path / f"{codec}.avro", [{"name": "x", "type": "long"}], rows, codec)
+        data = local.read_avro(path, fragment_bytes=8 * 1000)
+        assert len(data.fragments) > 3
+        assert data.to_arrow()["x"].to_pylist() == list(range(5000))
 
 
 @pytest.mark.skipif(pl.__version__ < "2", reason="lists are refused: Polars before 2.0 loses empty ones")
@@ -140,6 +148,8 @@ def test_what_is_written_is_read_by_fastavro(local: ps.LocalEngine, tmp_path: Pa
         "inner": pa.array([{"a": 1}, None]),
     }
     local.from_arrow(pa.table(rows)).write(tmp_path / "out", format="avro")
+    import fastavro
+
     with open(tmp_path / "out" / "part-00000.avro", "rb") as stream:
         first, second = fastavro.reader(stream)
     assert first == {
@@ -158,7 +168,7 @@ def test_without_fastavro_the_extra_is_named(
     local: ps.LocalEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "a.avro", [{"name": "x", "type": "long"}], [{"x": 1}])
-    monkeypatch.setitem(__import__("sys").modules, "fastavro", None)
+    monkeypatch.setitem(sys.modules, "fastavro", None)
     with pytest.raises(MissingExtraError, match="fastavro cannot be imported") as caught:
         local.read_avro(path)
     assert "[avro]" in str(caught.value.hint)

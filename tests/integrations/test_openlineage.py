@@ -121,9 +121,8 @@ def test_what_one_run_writes_in_partitions_another_reads_under_the_same_name(tmp
     assert named(wrote.outputs) == named(read.inputs)
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
+def test_a_dataset_has_the_name_of_the_specification():
+    for path, expected in (
         ("s3a://bucket/a/b.csv", naming.S3("bucket", "a/b.csv")),
         ("gs://bucket/a", naming.GCS("bucket", "a")),
         ("hdfs://node:8020/a/b", naming.HDFS("node", "8020", "/a/b")),
@@ -132,10 +131,8 @@ def test_what_one_run_writes_in_partitions_another_reads_under_the_same_name(tmp
         ("file:///a/b", naming.LocalFileSystem("/a/b")),
         ("file://host/a/b", naming.RemoteFileSystem("host", "/a/b")),
         ("/a/b/", naming.LocalFileSystem("/a/b")),
-    ],
-)
-def test_a_dataset_has_the_name_of_the_specification(path, expected):
-    assert dataset_name(path) == (expected.get_namespace(), expected.get_name())
+    ):
+        assert dataset_name(path) == (expected.get_namespace(), expected.get_name())
 
 
 def test_files_of_a_folder_are_one_dataset_where_there_are_many():
@@ -149,15 +146,16 @@ def test_a_file_that_is_read_twice_counts_once(run_of):
     assert dataset.inputFacets["inputStatistics"].rowCount == 3
 
 
-@pytest.mark.parametrize(
-    ("error", "state"),
-    [("DataValueError: x is inf", "FAIL"), ("KeyboardInterrupt: ", "ABORT"), ("Terminated: ", "ABORT")],
-)
-def test_a_run_that_failed_or_was_stopped_says_so(error, state, run_of):
-    start, end = lineage.events_of(run_of(status="failed", error=error))
-    assert end.eventType.name == state
-    assert end.run.facets["errorMessage"].message == error
-    assert "errorMessage" not in start.run.facets
+def test_a_run_that_failed_or_was_stopped_says_so(run_of):
+    for error, state in (
+        ("DataValueError: x is inf", "FAIL"),
+        ("KeyboardInterrupt: ", "ABORT"),
+        ("Terminated: ", "ABORT"),
+    ):
+        start, end = lineage.events_of(run_of(status="failed", error=error))
+        assert end.eventType.name == state
+        assert end.run.facets["errorMessage"].message == error
+        assert "errorMessage" not in start.run.facets
 
 
 def test_a_run_names_the_run_that_it_is_part_of(run_of):
@@ -167,10 +165,10 @@ def test_a_run_names_the_run_that_it_is_part_of(run_of):
     assert (facet.root.job.name, facet.root.run.runId) == ("dag", PARENT)
 
 
-@pytest.mark.parametrize("parent", ["dag.task", f"airflow/{PARENT}", "airflow/dag.task/1"])
-def test_a_parent_that_is_none_is_refused(parent, run_of):
-    with pytest.raises(ConfigError, match=f"OPENLINEAGE_PARENT_ID is '{parent}', expected namespace/job/run"):
-        lineage.events_of(run_of(), {"OPENLINEAGE_PARENT_ID": parent})
+def test_a_parent_that_is_none_is_refused(run_of):
+    for parent in ("dag.task", f"airflow/{PARENT}", "airflow/dag.task/1"):
+        with pytest.raises(ConfigError, match=f"OPENLINEAGE_PARENT_ID is '{parent}', expected namespace/job/run"):
+            lineage.events_of(run_of(), {"OPENLINEAGE_PARENT_ID": parent})
 
 
 def test_the_engine_has_the_version_of_its_package(run_of):

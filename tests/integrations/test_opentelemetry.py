@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import socket
-import subprocess
-import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from servers import free_port, serving
 
 import penstock as ps
 from penstock.cli.telemetry import send
@@ -134,14 +133,13 @@ def test_a_protocol_that_is_not_spoken_is_refused(run_of, monkeypatch):
         otel.export(run_of())
 
 
-@pytest.mark.parametrize("signal", ["TRACES", "METRICS"])
-def test_a_collector_that_refuses_is_named_without_its_password(signal, run_of, receiver, monkeypatch):
+@pytest.mark.parametrize(("signal", "other"), [("TRACES", "METRICS"), ("METRICS", "TRACES")])
+def test_a_collector_that_refuses_is_named_without_its_password(signal, other, run_of, receiver, monkeypatch):
     receiver.status = 400
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://me:hunter2@127.0.0.1:{receiver.port}")
-    monkeypatch.setenv(f"OTEL_{'METRICS' if signal == 'TRACES' else 'TRACES'}_EXPORTER", "none")
-    with pytest.raises(
-        OutputError, match=rf"http://me:\*\*\*@127.0.0.1:{receiver.port} did not take the {signal.lower()}"
-    ):
+    monkeypatch.setenv(f"OTEL_{other}_EXPORTER", "none")
+    said = rf"http://me:\*\*\*@127.0.0.1:{receiver.port} did not take the {signal.lower()}"
+    with pytest.raises(OutputError, match=said):
         otel.export(run_of())
     assert [path for path, _ in receiver.requests] == [f"/v1/{signal.lower()}"]
 
@@ -166,22 +164,15 @@ def collector(receiver, tmp_path):
     """Rotel, a collector that sends on what it gets to the server on loopback; gives where it listens."""
     if ROTEL is None:
         pytest.skip("no collector of OpenTelemetry: tools/rotel.sh makes an environment for one")
-    with socket.create_server(("127.0.0.1", 0)) as http, socket.create_server(("127.0.0.1", 0)) as grpc:
-        port, other = http.getsockname()[1], grpc.getsockname()[1]
+    port = free_port()
     command = [
-        ROTEL, "start", "--otlp-http-endpoint", f"127.0.0.1:{port}", "--otlp-grpc-endpoint", f"127.0.0.1:{other}",
+        ROTEL, "start", "--otlp-http-endpoint", f"127.0.0.1:{port}", "--otlp-grpc-endpoint", f"127.0.0.1:{free_port()}",
         "--exporter", "otlp", "--otlp-exporter-protocol", "http", "--batch-timeout", "10ms",
         "--otlp-exporter-endpoint", f"http://127.0.0.1:{receiver.port}", "--pid-file", tmp_path / "pid",
     ]  # fmt: skip
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
-    try:
-        while process.poll() is None and not _listens(port):
-            time.sleep(0.01)
+    with serving(command, tmp_path / "log", cwd=tmp_path) as server:
+        server.wait_until(lambda: _listens(port))
         yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _listens(port):
@@ -189,6 +180,7 @@ def _listens(port):
         return trial.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.services
 def test_a_collector_gets_a_run_that_was_recorded_and_sends_it_on(collector, receiver, tmp_path, monkeypatch):
     engine = ps.LocalEngine(device="cpu")
     with ps.runs.record(tmp_path / "runs", kind="count") as recording:

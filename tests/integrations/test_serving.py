@@ -24,10 +24,16 @@ import penstock as ps
 from penstock import stages as st
 from penstock.cli.serving import ServeRequest, serve
 from penstock.core.errors import ConfigError, DataValueError, SchemaError
-from penstock.integrations.serving import create_app
-from penstock.integrations.serving.json_rows import RowDecoder, encode_rows
 
 ROWS = [{"x": 1.0, "day": "2024-02-29", "city": "a"}, {"x": None, "day": None, "city": "never seen"}]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    """Import FastAPI when a test runs."""
+    global create_app, RowDecoder, encode_rows
+    from penstock.integrations.serving import create_app
+    from penstock.integrations.serving.json_rows import RowDecoder, encode_rows
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +99,8 @@ def test_rows_are_scored_to_the_bit_as_those_of_a_file_of_json_lines(model, url,
     assert json.loads(ask(f"{url}/predict", rows)[1]) == scored
 
 
-@pytest.mark.parametrize(
-    ("body", "column", "message"),
-    [
+def test_what_is_no_row_is_refused_with_its_column(url, subtests):
+    for body, column, message in (
         (b"{", None, "the body is not JSON"),
         (b"[" * 100_000, None, "nested too deeply"),
         (b"3", None, "expected an object or a list of objects"),
@@ -104,13 +109,12 @@ def test_rows_are_scored_to_the_bit_as_those_of_a_file_of_json_lines(model, url,
         ({**ROWS[0], "day": "29.2.2024"}, "day", "expected date32"),
         ({**ROWS[0], "day": 3}, "day", "expected date32"),
         ({**ROWS[0], "x": "1"}, "x", "expected double"),
-    ],
-)
-def test_what_is_no_row_is_refused_with_its_column(url, body, column, message):
-    status, answer = ask(f"{url}/predict", body)
-    error = json.loads(answer)["error"]
-    assert (status, error.get("column")) == (422, column)
-    assert message in error["message"]
+    ):
+        with subtests.test(str(body)[:40]):
+            status, answer = ask(f"{url}/predict", body)
+            error = json.loads(answer)["error"]
+            assert (status, error.get("column")) == (422, column)
+            assert message in error["message"]
 
 
 def test_too_many_rows_and_too_long_a_body_are_refused(model):
@@ -158,9 +162,8 @@ def test_a_column_that_the_model_does_not_give_is_refused_before_the_first_reque
         create_app(model, columns=["probabilty"])
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "value"),
-    [
+def test_values_that_json_lacks_are_texts(subtests):
+    for kind, text, value in (
         (pa.timestamp("us", "UTC"), "2024-02-29T12:00:00Z", dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)),
         (pa.timestamp("ms"), "2024-02-29 12:00", dt.datetime(2024, 2, 29, 12)),
         (pa.time64("us"), "12:30:00.000001", dt.time(12, 30, 0, 1)),
@@ -168,12 +171,11 @@ def test_a_column_that_the_model_does_not_give_is_refused_before_the_first_reque
         (pa.decimal128(5, 2), 12, Decimal(12)),
         (pa.binary(), "AP8=", b"\x00\xff"),
         (pa.int64(), 2**62, 2**62),
-    ],
-)
-def test_values_that_json_lacks_are_texts(kind, text, value):
-    decode = RowDecoder(pa.schema({"v": kind}))
-    assert decode(json.dumps({"v": text, "more": 1}).encode()) == {"v": value, "more": 1}
-    assert decode(json.dumps({"v": None}).encode()) == {"v": None}
+    ):
+        with subtests.test(kind=kind, text=text):
+            decode = RowDecoder(pa.schema({"v": kind}))
+            assert decode(json.dumps({"v": text, "more": 1}).encode()) == {"v": value, "more": 1}
+            assert decode(json.dumps({"v": None}).encode()) == {"v": None}
 
 
 def test_a_number_with_a_fraction_is_no_decimal():
@@ -190,16 +192,17 @@ JSON = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", JSON, ids=lambda value: repr(value[:20]))
-def test_values_are_those_that_json_of_the_standard_library_reads(value):
-    body = b'{"v":' + value + b"}"
-    try:
-        expected = repr(json.loads(body))
-    except (ValueError, RecursionError):
-        with pytest.raises(DataValueError, match="the body is"):
-            RowDecoder(pa.schema([]))(body)
-    else:
-        assert repr(RowDecoder(pa.schema([]))(body)) == expected
+def test_values_are_those_that_json_of_the_standard_library_reads(subtests):
+    for value in JSON:
+        body = b'{"v":' + value + b"}"
+        with subtests.test(repr(value[:20])):
+            try:
+                expected = repr(json.loads(body))
+            except (ValueError, RecursionError):
+                with pytest.raises(DataValueError, match="the body is"):
+                    RowDecoder(pa.schema([]))(body)
+            else:
+                assert repr(RowDecoder(pa.schema([]))(body)) == expected
 
 
 TYPES = pa.schema(
@@ -217,33 +220,34 @@ def typed() -> ps.PipelineModel:
     return ps.Pipeline(st.Clip("f", lower=0)).fit(ps.LocalEngine(device="cpu").from_arrow(table))
 
 
-def outcome(model: ps.PipelineModel, decode: RowDecoder, body: bytes) -> tuple[type, str]:
+def outcome(model: ps.PipelineModel, decode: Any, body: bytes) -> tuple[type, str]:
     try:
         return dict, repr(model.predict(decode(body), columns=TYPES.names[:-1]))
     except (DataValueError, SchemaError) as error:
         return type(error), str(error)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('"f":0.5', '"f":3'), ('"f":0.5', '"f":9007199254740993'), ('"f":0.5', '"f":1e400'), ('"f":0.5', '"f":NaN'),
-        ('"f":0.5', '"f":"1"'), ('"f":0.5', '"f":true'), ('"f":0.5', '"f":1180591620717411303424'),
-        ('"f":0.5', '"f":-0'), ('"n":3', '"n":3.0'), ('"n":3', '"n":3.5'), ('"n":3', '"n":true'),
-        ('"n":3', '"n":2147483648'), ('"n":3', '"n":null'), ('"u":1', '"u":-1'), ('"s":"a"', '"s":3'),
-        ('"s":"a"', '"s":"\\ud800"'), ('"s":"a"', '"s":"\u00e9\\u0000"'), ('"s":"a"', '"s":"z","s":"a"'),
-        ('"s":"a"', '"s":3,"s":"a"'), ('"b":true', '"b":1'), ('"b":true', '"b":null'), ('"d":"2024-02-29"', '"d":null'),
-        ('"d":"2024-02-29"', '"d":"29.2.2024"'), ('"d":"2024-02-29"', '"d":5'), ('[1.5,null]', '[1]'),
-        ('[1.5,null]', '["a"]'), ('[1.5,null]', '{}'), ('"y":1', '"y":"no label"'), (',"y":1', ''),
-        ('"y":1', '"y":1,"id":[{}]'), ('"f":0.5,', ''), ('"s":"a",', ''), ('"s":"a"', '"S":"a"'),
-    ],
-)  # fmt: skip
-def test_many_rows_are_taken_and_refused_as_they_are_one_by_one(typed, before, after):
-    assert before in PLAIN
+CHANGES = [
+    ('"f":0.5', '"f":3'), ('"f":0.5', '"f":9007199254740993'), ('"f":0.5', '"f":1e400'), ('"f":0.5', '"f":NaN'),
+    ('"f":0.5', '"f":"1"'), ('"f":0.5', '"f":true'), ('"f":0.5', '"f":1180591620717411303424'),
+    ('"f":0.5', '"f":-0'), ('"n":3', '"n":3.0'), ('"n":3', '"n":3.5'), ('"n":3', '"n":true'),
+    ('"n":3', '"n":2147483648'), ('"n":3', '"n":null'), ('"u":1', '"u":-1'), ('"s":"a"', '"s":3'),
+    ('"s":"a"', '"s":"\\ud800"'), ('"s":"a"', '"s":"\u00e9\\u0000"'), ('"s":"a"', '"s":"z","s":"a"'),
+    ('"s":"a"', '"s":3,"s":"a"'), ('"b":true', '"b":1'), ('"b":true', '"b":null'), ('"d":"2024-02-29"', '"d":null'),
+    ('"d":"2024-02-29"', '"d":"29.2.2024"'), ('"d":"2024-02-29"', '"d":5'), ('[1.5,null]', '[1]'),
+    ('[1.5,null]', '["a"]'), ('[1.5,null]', '{}'), ('"y":1', '"y":"no label"'), (',"y":1', ''),
+    ('"y":1', '"y":1,"id":[{}]'), ('"f":0.5,', ''), ('"s":"a",', ''), ('"s":"a"', '"S":"a"'),
+]  # fmt: skip
+
+
+def test_many_rows_are_taken_and_refused_as_they_are_one_by_one(typed, subtests):
     together, apart = RowDecoder(TYPES, TYPES.names[:-1]), RowDecoder(TYPES)
-    rows = [PLAIN] * 10 + [PLAIN.replace(before, after)] + [PLAIN] * 2
-    body = f"[{','.join(rows)}]".encode()
-    assert outcome(typed, together, body) == outcome(typed, apart, body)
+    for before, after in CHANGES:
+        with subtests.test(f"{before} {after}"):
+            assert before in PLAIN
+            rows = [PLAIN] * 10 + [PLAIN.replace(before, after)] + [PLAIN] * 2
+            body = f"[{','.join(rows)}]".encode()
+            assert outcome(typed, together, body) == outcome(typed, apart, body)
 
 
 def test_many_plain_rows_are_one_table():
@@ -253,20 +257,17 @@ def test_many_plain_rows_are_one_table():
     assert isinstance(decode(PLAIN.encode()), dict)
 
 
-@pytest.mark.parametrize("names", [['a"b', "c"], ["a\\b", "c"], [f"c{place}" for place in range(300)]], ids=len)
-def test_rows_of_any_columns_are_read(names):
-    rows = [dict.fromkeys(names, 1)] * 10
-    found = RowDecoder(pa.schema(dict.fromkeys(names, pa.int64())), names)(json.dumps(rows).encode())
-    assert found == rows
+def test_rows_of_any_columns_are_read():
+    for names in (['a"b', "c"], ["a\\b", "c"], [f"c{place}" for place in range(300)]):
+        rows = [dict.fromkeys(names, 1)] * 10
+        found = RowDecoder(pa.schema(dict.fromkeys(names, pa.int64())), names)(json.dumps(rows).encode())
+        assert found == rows
 
 
-READ_AGAIN = [0.1, 1e16, 1e-7, 5e-324, -0.0, 2**70, 2**53 + 1, "\u00e9 null", True, None, [0.1, None]]
-
-
-@pytest.mark.parametrize("value", READ_AGAIN)
-def test_results_are_what_they_were_when_they_are_read_again(value):
-    for rows in ({"v": value}, [{"v": value}, {"v": None}]):
-        assert repr(json.loads(encode_rows(rows))) == repr(rows)
+def test_results_are_what_they_were_when_they_are_read_again():
+    for value in (0.1, 1e16, 1e-7, 5e-324, -0.0, 2**70, 2**53 + 1, "\u00e9 null", True, None, [0.1, None]):
+        for rows in ({"v": value}, [{"v": value}, {"v": None}]):
+            assert repr(json.loads(encode_rows(rows))) == repr(rows)
 
 
 def test_results_are_written_as_they_are_read():
@@ -274,10 +275,10 @@ def test_results_are_written_as_they_are_read():
     assert encode_rows(row) == b'{"t":"2024-02-29T12:00:00","d":"1.50","b":"/w==","x":[0.1,null]}'
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_an_infinite_result_is_refused(value):
-    with pytest.raises(DataValueError, match="infinite"):
-        encode_rows([{"x": 1.0}, {"x": value}])
+def test_an_infinite_result_is_refused():
+    for value in (math.inf, -math.inf, math.nan):
+        with pytest.raises(DataValueError, match="infinite"):
+            encode_rows([{"x": 1.0}, {"x": value}])
 
 
 def test_a_port_that_is_taken_is_told(model, tmp_path):
@@ -297,7 +298,7 @@ def test_the_command_answers_until_it_is_stopped_and_tells_what_it_did(model, tm
         url = process.stderr.readline().split(" at ")[1].strip()
         assert ask(f"{url}/predict", ROWS)[0] == 200
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate()
     told = json.loads(out.splitlines()[-1])
     assert (process.returncode, told["requests"], told["rows"]) == (0, 1, 2)
 

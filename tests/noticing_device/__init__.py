@@ -9,6 +9,5 @@ from __future__ import annotations
 from noticing_device.allowed import Allowed as Allowed
 from noticing_device.allowed import Sizes as Sizes
 from noticing_device.device import NoticingDevice as NoticingDevice
-from noticing_device.standing_in import standing_in as standing_in
 from noticing_device.trips import Trip as Trip
 from noticing_device.trips import UnexpectedTripError as UnexpectedTripError

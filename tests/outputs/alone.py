@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -32,9 +33,37 @@ class StagedFile(_Alone, sinks.StagedFile):
     """A file."""
 
 
-def verify_content(directory: Path, manifest: sinks.Manifest) -> None:
-    """Fail unless a directory holds exactly the files of a manifest, with the content that it has digests of."""
+def write(staged: StagedDirectory, text: str | None = None, name: str = "part-0.csv") -> sinks.FileEntry:
+    """Write a file into an output, which says the run unless it is to say something else."""
+    path = staged.path / name
+    path.parent.mkdir(exist_ok=True)
+    with path.open("x") as file:
+        file.write(staged.run_id if text is None else text)
+    return sinks.file_entry(path, staged.path, rows=1, kind="csv")
+
+
+def save(target: Path, run_id: str, *, overwrite: bool = True) -> None:
+    """Write an output of one file."""
+    with StagedDirectory(target, overwrite=overwrite, run_id=run_id) as staged:
+        staged.commit([write(staged)])
+
+
+def verified(directory: Path) -> sinks.Manifest:
+    """Return the manifest of an output that holds exactly its files, with the content that it has digests of."""
+    manifest = sinks.read_manifest(directory)
+    assert manifest is not None
     sinks.verify_files(directory, manifest)
     for entry in manifest.files:
         found = sinks.file_entry(directory / entry.path, directory, entry.rows, kind=entry.kind)
         assert replace(found, run=entry.run) == entry
+    return manifest
+
+
+def snapshot(directory: Path) -> dict[str, bytes]:
+    """Return the content of each file below a directory."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def no_exchange(*_: object) -> None:
+    """Stand for `renameat2` of a file system that cannot exchange two paths."""
+    raise OSError(errno.ENOSYS, "no renameat2")

@@ -5,7 +5,6 @@ Run by test_joint_commit in a process of its own, which forks: `python killed_ru
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from typing import Any
 
 from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, file_entry, read_manifest, swap
 from penstock.io.sinks.failpoints import VARIABLE
-from tests.outputs.alone import verify_content
+from tests.outputs.alone import no_exchange, verified
 
 NAMES = ("models/clicks", "scores", "scores.quarantine", "pages/report.html")
 
@@ -39,10 +38,7 @@ def state(folder: Path) -> list[str | None]:
     """Return the run whose output is at each target, None for nothing there; fail on what is not whole."""
     found = []
     for name in NAMES[:3]:
-        manifest = read_manifest(folder / name)
-        if manifest is not None:
-            verify_content(folder / name, manifest)
-        found.append(manifest and manifest.run_id)
+        found.append(verified(folder / name).run_id if read_manifest(folder / name) else None)
     page = folder / NAMES[3]
     return [*found, page.read_text() if page.exists() else None]
 
@@ -118,11 +114,6 @@ def fresh(folder: Path, *, earlier: bool) -> None:
         folder.mkdir()
 
 
-def refuse(*_: object) -> None:
-    """Stand for a file system that cannot exchange two paths."""
-    raise OSError(errno.ENOSYS, "no renameat2")
-
-
 if __name__ == "__main__":
     os.fsync = lambda _: None  # type: ignore[assignment]  # what is killed is the process, not the machine
     place = Path(sys.argv[1])
@@ -132,7 +123,7 @@ if __name__ == "__main__":
         "nothing there": kill_everywhere(place, earlier=False),
         "twice": kill_twice(place, "swapped"),
     }
-    swap._renameat2 = refuse
+    swap._renameat2 = no_exchange
     told["set aside"] = kill_everywhere(place, earlier=True, first=25)  # until then the file system does not matter
     told["twice set aside"] = kill_twice(place, "set-aside")
     print(json.dumps(told))

@@ -5,23 +5,19 @@ Run by test_commit_killed in a process of its own, which imports once: a line is
 
 from __future__ import annotations
 
-import errno
 import os
 
 from penstock.io.sinks import JointCommit, StagedDirectory, file_entry, swap
 from penstock.io.sinks.failpoints import VARIABLE
 from tests.forked import answer_lines
-
-
-def refuse(*_: object) -> None:
-    raise OSError(errno.ENOSYS, "no renameat2")
+from tests.outputs.alone import no_exchange
 
 
 def write(target: str, run_id: str, way: str, failpoint: str | None) -> None:
     if failpoint is not None:
         os.environ[VARIABLE] = failpoint
     if way == "aside":
-        swap._renameat2 = refuse
+        swap._renameat2 = no_exchange
     with JointCommit(staged := StagedDirectory(target, overwrite=way != "new", run_id=run_id)) as joint:
         entries = []
         for part in range(2):

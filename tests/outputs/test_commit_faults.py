@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,8 +20,6 @@ import pytest
 import penstock.io.sinks
 from penstock.errors import CommitConflictError, DiskFullError, OutputError, OutputExistsError
 from penstock.io.sinks import (
-    FileEntry,
-    file_entry,
     joint_commit,
     journal,
     read_manifest,
@@ -30,48 +28,26 @@ from penstock.io.sinks import (
     translating,
 )
 from penstock.io.sinks.locks import commit_lock
-from tests.outputs.alone import StagedDirectory, verify_content
-
-
-def write(staged: StagedDirectory) -> FileEntry:
-    path = staged.path / "part-0.csv"
-    path.write_text(staged.run_id)
-    return file_entry(path, staged.path, rows=1, kind="csv")
-
-
-def save(target: Path, run_id: str) -> None:
-    with StagedDirectory(target, overwrite=True, run_id=run_id) as staged:
-        staged.commit([write(staged)])
+from tests.outputs.alone import StagedDirectory, no_exchange, save, verified, write
 
 
 def whole(target: Path) -> str:
-    manifest = read_manifest(target)
-    assert manifest is not None
-    verify_content(target, manifest)
-    return manifest.run_id
+    return verified(target).run_id
 
 
-def without_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSYS, "no renameat2")
-
-    monkeypatch.setattr(swap, "_renameat2", refuse)
-
-
-def with_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the system call as it is."""
+@pytest.fixture(params=["exchange", "aside"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace an output in each of the two ways there are."""
+    if request.param == "aside":
+        monkeypatch.setattr(swap, "_renameat2", no_exchange)
 
 
-ways = pytest.mark.parametrize("way", [with_exchange, without_exchange])
-Way = Callable[[pytest.MonkeyPatch], None]
+each_way = pytest.mark.usefixtures("way")
 
 
-@ways
+@each_way
 @pytest.mark.parametrize("existing", [False, True])
-def test_second_of_two_runs_to_commit_loses_and_both_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way, existing: bool
-) -> None:
-    way(monkeypatch)
+def test_second_of_two_runs_to_commit_loses_and_both_are_named(tmp_path: Path, existing: bool) -> None:
     target = tmp_path / "out"
     if existing:
         save(target, "old")
@@ -90,6 +66,7 @@ def test_second_of_two_runs_to_commit_loses_and_both_are_named(
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("existing", [False, True])
 def test_exactly_one_of_many_runs_at_once_wins(tmp_path: Path, existing: bool) -> None:
     target = tmp_path / "out"
@@ -127,11 +104,10 @@ def test_target_removed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@ways
+@each_way
 def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    way(monkeypatch)
     target = tmp_path / "out"
     monkeypatch.setattr(joint_commit, "failpoint", lambda step: target.mkdir() if step == "checked" else None)
     with pytest.raises(CommitConflictError, match="now holds no manifest"):
@@ -153,6 +129,7 @@ def test_lock_that_is_never_released_is_a_conflict_naming_its_run(
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_target_that_is_replaced_never_vanishes(tmp_path: Path) -> None:
     target = tmp_path / "out"
     runs = [f"r{number}" for number in range(15)]
@@ -178,30 +155,39 @@ def test_target_that_is_replaced_never_vanishes(tmp_path: Path) -> None:
     assert seen == set(runs)
 
 
-@ways
+@each_way
 @pytest.mark.parametrize("existing", [False, True])
-def test_device_error_at_any_flush_is_reported_and_leaves_the_target(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way, existing: bool
+def test_device_error_at_any_flush_or_of_the_swap_is_reported_and_leaves_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
 ) -> None:
-    way(monkeypatch)
-    target = tmp_path / "out"
+    target, flush, error = tmp_path / "out", os.fsync, OSError(errno.EIO, "Input/output error")
     if existing:
         save(target, "old")
-    flush = os.fsync
+
+    def refused(failing: int) -> None:
+        with pytest.raises(OutputError, match=rf"{tmp_path}.*: EIO"):
+            save(target, "new")
+        assert os.listdir(tmp_path) == (["out"] if existing else []), failing
+        assert not existing or whole(target) == "old"
+
     for failing in range(9):  # the last flush but one is that of the swap; after it the outcome stands
         calls = iter(range(100))
 
-        def broken(descriptor: int, failing: int = failing, calls: object = calls) -> None:
-            if next(calls) == failing:  # type: ignore[call-overload]
-                raise OSError(errno.EIO, "Input/output error")
+        def broken(descriptor: int, failing: int = failing, calls: Iterator[int] = calls) -> None:
+            if next(calls) == failing:
+                raise error
             flush(descriptor)
 
         monkeypatch.setattr(os, "fsync", broken)
-        with pytest.raises(OutputError, match=rf"{tmp_path}.*: EIO"):
-            save(target, "new")
-        assert os.listdir(tmp_path) == (["out"] if existing else [])
-        assert not existing or whole(target) == "old"
+        refused(failing)
     monkeypatch.setattr(os, "fsync", flush)
+
+    def fails(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(swap, "_renameat2", fails)
+        refused(-1)
     save(target, "new")
     assert whole(target) == "new"
 
@@ -220,28 +206,10 @@ def test_device_error_after_the_outputs_are_in_place_is_only_reported(
     assert "Input/output error" in caplog.text
 
 
-@pytest.mark.parametrize("existing", [False, True])
-def test_device_error_of_the_swap_is_reported_and_leaves_the_target(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
-) -> None:
-    target = tmp_path / "out"
-    if existing:
-        save(target, "old")
-
-    def broken(source: Path, *_: object) -> None:
-        raise OSError(errno.EIO, "Input/output error", str(source))
-
-    monkeypatch.setattr(swap, "_renameat2", broken)
-    with pytest.raises(OutputError, match="EIO"):
-        save(target, "new")
-    assert os.listdir(tmp_path) == (["out"] if existing else [])
-    assert not existing or whole(target) == "old"
-
-
 def test_second_rename_failing_puts_the_old_output_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "out"
     save(target, "old")
-    without_exchange(monkeypatch)
+    monkeypatch.setattr(swap, "_renameat2", no_exchange)
     rename = os.rename
 
     def broken(source: Path, destination: Path) -> None:
@@ -297,13 +265,6 @@ except PenstockError as error:
     left = sorted(os.listdir(folder))
     print(json.dumps([type(error).__name__, str(error), left, read_manifest(target).run_id]))
 """
-MOUNT = 'mount -t tmpfs -o size=256k none "$1" && exec "$2" -c "$3" "$1" "$4"'
-PRIVATE_MOUNTS = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-
-
-def can_mount() -> bool:
-    command = [*PRIVATE_MOUNTS, "mount -t tmpfs none /tmp"]
-    return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def report(command: list[str]) -> tuple[str, str, list[str], str]:
@@ -322,44 +283,24 @@ def test_file_size_limit_is_a_full_disk_and_leaves_the_old_output(tmp_path: Path
     assert "ulimit -f" in message
 
 
-@pytest.mark.thorough
-@pytest.mark.skipif(not can_mount(), reason="needs a private mount of a small tmpfs")
-@pytest.mark.parametrize(("moment", "needed"), [("part", "an unknown number of bytes"), ("manifest", "1000")])
-def test_full_file_system_is_named_with_bytes_needed_and_free_and_leaves_the_old_output(
-    tmp_path: Path, moment: str, needed: str
-) -> None:
-    command = [*PRIVATE_MOUNTS, MOUNT, "sh", str(tmp_path), sys.executable, FULL, moment]
-    name, message, left, run_id = report(command)
-    assert (name, left, run_id) == ("DiskFullError", ["out"], "old")
-    assert "ENOSPC" in message
-    assert f"needed {needed}" in message
-    assert f"free are 0 bytes on the file system {tmp_path}" in message
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_full_disk_names_bytes_needed_and_the_mount_point(tmp_path: Path, number: int) -> None:
-    error = translate_os_error(OSError(number, "full"), tmp_path / "not-there" / "part-0.csv", needed=12345)
+def test_full_disk_names_bytes_needed_and_the_mount_point(tmp_path: Path) -> None:
     mount = next(place for place in tmp_path.parents if os.path.ismount(place))
-    assert type(error) is DiskFullError
-    found = re.search(r"needed 12345 bytes, free are (\d+) bytes on the file system (.+)", str(error))
-    assert found is not None
-    assert found[2] == str(mount)
-    assert int(found[1]) <= shutil.disk_usage(mount).total
-
-
-def test_full_disk_is_recognised_in_the_text_of_a_writer_in_rust(tmp_path: Path) -> None:
-    fault = RuntimeError("parquet: underlying IO error: No space left on device (os error 28)")
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        error = translate_os_error(OSError(number, "full"), tmp_path / "not-there" / "part-0.csv", needed=12345)
+        assert type(error) is DiskFullError
+        found = re.search(r"needed 12345 bytes, free are (\d+) bytes on the file system (.+)", str(error))
+        assert found is not None
+        assert found[2] == str(mount)
+        assert int(found[1]) <= shutil.disk_usage(mount).total
+    fault = RuntimeError("parquet: underlying IO error: No space left on device (os error 28)")  # a writer in Rust
     assert type(translate_os_error(fault, tmp_path / "part-0.parquet")) is DiskFullError
 
 
-def test_other_error_is_an_output_error_with_path_and_errno() -> None:
+def test_other_error_is_an_output_error_with_path_and_errno_or_its_own_words() -> None:
     error = translate_os_error(OSError(errno.EROFS, "x"), "/data/out")
     assert type(error) is OutputError
     assert str(error) == "cannot write /data/out: EROFS (Read-only file system)"
     assert error.path == "/data/out"
-
-
-def test_error_without_a_number_keeps_its_own_words() -> None:
     assert "ValueError: bad column" in str(translate_os_error(ValueError("bad column"), "/data/out"))
 
 
@@ -372,9 +313,8 @@ def test_error_of_this_library_is_not_wrapped() -> None:
     assert error.__cause__ is None
 
 
-@ways
-def test_taking_back_undoes_a_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
-    way(monkeypatch)
+@each_way
+def test_taking_back_undoes_a_replacement(tmp_path: Path) -> None:
     new, target, aside = (tmp_path / name for name in ("new", "target", "aside"))
     for path in (new, target):
         path.mkdir()

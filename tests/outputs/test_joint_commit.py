@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,7 @@ from penstock.io.sinks.journal import Change, Journal
 from penstock.io.sinks.locks import Owner, claim, release
 from penstock.io.sinks.staging import Siblings
 from penstock.io.sinks.target import fingerprint
-from tests.outputs.alone import StagedDirectory, StagedFile
+from tests.outputs.alone import StagedDirectory, StagedFile, no_exchange
 
 OLD, NEW, NOTHING = ["old"] * 4, ["killed", "killed", None, "killed"], [None] * 4
 
@@ -36,6 +38,7 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[objec
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.parametrize("way", ["exchange", "set aside", "nothing there"])
 def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_target(
     kills: dict[str, list[list[object]]], way: str
@@ -49,6 +52,7 @@ def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_t
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.parametrize("way", ["twice", "twice set aside"])
 def test_a_run_killed_while_it_completes_another_leaves_that_to_the_next(
     kills: dict[str, list[list[object]]], way: str
@@ -58,6 +62,7 @@ def test_a_run_killed_while_it_completes_another_leaves_that_to_the_next(
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_nothing_is_left_after_the_next_run_on_the_same_targets(kills: dict[str, list[list[object]]]) -> None:
     for outcomes in kills.values():
         assert [rest for *_, rest in outcomes if rest] == []
@@ -93,9 +98,7 @@ def state(folder: Path) -> dict[str, str]:
         if (folder / name).is_file():
             found[name] = (folder / name).read_text()
         else:
-            manifest = read_manifest(folder / name)
-            assert manifest is not None
-            found[name] = manifest.run_id
+            found[name] = read_run(folder / name) or "no manifest"
     return found
 
 
@@ -119,6 +122,7 @@ def test_a_page_that_another_run_wrote_meanwhile_is_a_conflict(tmp_path: Path) -
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_runs_with_overlapping_targets_neither_mix_nor_wait_for_each_other(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d.html"]
     choose = random.Random(5)
@@ -152,41 +156,36 @@ def test_a_lock_that_is_released_as_it_is_refused_is_a_conflict_too(
         pass
 
 
-@pytest.fixture(params=["exchange", "aside"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSYS, "no renameat2")
-
-    if request.param == "aside":
-        monkeypatch.setattr(swap, "_renameat2", refuse)
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("existing", [True, False])
-@pytest.mark.parametrize("failing", [0, 1, 2])
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize(
-    "error", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()], ids=["EIO", "Ctrl-C"]
-)
+@pytest.mark.parametrize("way", ["exchange", "aside"])
 def test_a_change_of_places_that_fails_takes_the_others_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool, failing: int, moment: str, error: BaseException
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, way: str
 ) -> None:
-    names = ("a", "b", "c.html")
-    if existing:
-        save(tmp_path, "old", *names)
-    calls, make = iter(range(3)), Change.make
+    if way == "aside":
+        monkeypatch.setattr(swap, "_renameat2", no_exchange)
+    names, make = ("a", "b", "c.html"), Change.make
+    errors = (OSError(errno.EIO, "Input/output error"), KeyboardInterrupt())
+    for case, (existing, failing, moment, error) in enumerate(
+        product((True, False), range(3), ("before", "after"), errors)
+    ):
+        folder, calls = tmp_path / str(case), iter(range(3))
+        folder.mkdir()
+        if existing:
+            save(folder, "old", *names)
 
-    def broken(change: Change) -> None:
-        fails = next(calls) == failing
-        if not fails or moment == "after":
-            make(change)
-        if fails:
-            raise error
+        def broken(
+            change: Change, calls: Any = calls, failing: int = failing, when: str = moment, error: Any = error
+        ) -> None:
+            fails = next(calls) == failing
+            if not fails or when == "after":
+                make(change)
+            if fails:
+                raise error
 
-    monkeypatch.setattr(Change, "make", broken)
-    with pytest.raises((OutputError, KeyboardInterrupt)):
-        save(tmp_path, "new", *names)
-    assert state(tmp_path) == (dict.fromkeys(names, "old") if existing else {})
+        with subtests.test(existing=existing, failing=failing, moment=moment, error=repr(error)):
+            with monkeypatch.context() as patch, pytest.raises((OutputError, KeyboardInterrupt)):
+                patch.setattr(Change, "make", broken)
+                save(folder, "new", *names)
+            assert state(folder) == (dict.fromkeys(names, "old") if existing else {})
 
 
 def test_what_cannot_be_taken_back_is_completed_by_a_run_after_this_process(
@@ -230,21 +229,15 @@ def half_done(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (read_run(folder / "a"), read_run(folder / "b")) == ("dead", "old")
 
 
-def test_a_staged_output_that_was_lost_takes_the_others_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    half_done(tmp_path, monkeypatch)
-    shutil.rmtree(tmp_path / ".b.staging-dead.sealed")
-    with run(tmp_path, "next", "b"):
-        assert (read_run(tmp_path / "a"), read_run(tmp_path / "b")) == ("old", "old")
-    assert state(tmp_path) == {"a": "old", "b": "old"}
-
-
-def test_a_staged_output_that_lost_a_file_takes_the_others_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("damage", ["gone", "grown"])
+def test_a_staged_output_that_is_not_as_it_was_sealed_takes_the_others_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     half_done(tmp_path, monkeypatch)
-    (tmp_path / ".b.staging-dead.sealed" / "more").write_text("")
-    with run(tmp_path, "next", "a"):
-        pass
+    sealed = tmp_path / ".b.staging-dead.sealed"
+    shutil.rmtree(sealed) if damage == "gone" else (sealed / "more").write_text("")
+    with run(tmp_path, "next", "b" if damage == "gone" else "a"):
+        assert (read_run(tmp_path / "a"), read_run(tmp_path / "b")) == ("old", "old")
     assert state(tmp_path) == {"a": "old", "b": "old"}
 
 

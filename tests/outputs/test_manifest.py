@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from penstock.errors import (
     ConfigError,
     CorruptFileError,
     OutputError,
-    PenstockError,
     UntrustedArtifactError,
 )
 from penstock.io.sinks import (
@@ -58,9 +58,11 @@ def test_document_is_read_field_by_field(tmp_path: Path) -> None:
     )
 
 
-def test_encoded_document_has_the_published_fields() -> None:
+def test_encoded_document_has_the_published_fields_and_rows_are_summed() -> None:
     files = [FileEntry(**ENTRY), FileEntry(path="model.ubj", bytes=9, sha256="1" * 64, kind="xgboost-ubj")]
-    document = json.loads(Manifest.create(MODEL, run_id="r1", files=files, metadata={"digest": "d"}).encode())
+    manifest = Manifest.create(MODEL, run_id="r1", files=files, metadata={"digest": "d"})
+    assert manifest.rows == 2  # of the files that count them
+    document = json.loads(manifest.encode())
     created = datetime.fromisoformat(document.pop("created_utc"))
     assert abs(datetime.now(UTC) - created) < timedelta(minutes=1)
     assert document.pop("library")
@@ -73,20 +75,13 @@ def test_encoded_document_has_the_published_fields() -> None:
     }
 
 
-def test_rows_are_summed_over_the_files_that_count_them() -> None:
-    files = [FileEntry(**ENTRY), FileEntry(path="model.ubj", bytes=9, sha256="1" * 64, kind="xgboost-ubj")]
-    assert Manifest.create(DATASET, run_id="r1", files=files).rows == 2
-
-
-@pytest.mark.parametrize("place", ["", "no/such/place", "file"])
-def test_directory_without_manifest_has_none(tmp_path: Path, place: str) -> None:
+def test_directory_without_manifest_has_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert read_manifest(tmp_path / place) is None
+    assert [read_manifest(tmp_path / place) for place in ("", "no/such/place", "file")] == [None] * 3
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_damaged_manifest_is_refused_with_its_path(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for change, message in (
         ({"format": "hudi"}, "format 'hudi'"),
         ({"format_version": 2}, "format version 2"),
         ({"format_version": True}, "'format_version' is bool"),
@@ -96,34 +91,26 @@ def test_directory_without_manifest_has_none(tmp_path: Path, place: str) -> None
         ({"files": [{**ENTRY, "bytes": "3"}]}, "'bytes' is str"),
         ({"files": [{**ENTRY, "rows": 2.0}]}, "'rows' is float"),
         ({"files": [ENTRY, ENTRY]}, "lists 'part-0.parquet' twice"),
-    ],
-)
-def test_damaged_manifest_is_refused_with_its_path(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(CorruptFileError, match=message) as caught:
-        read_manifest(put(tmp_path, DOCUMENT | change))
-    assert caught.value.path == str(tmp_path / MANIFEST_NAME)
+    ):
+        with subtests.test(change=change):
+            with pytest.raises(CorruptFileError, match=message) as caught:
+                read_manifest(put(tmp_path, DOCUMENT | change))
+            assert caught.value.path == str(tmp_path / MANIFEST_NAME)
 
 
-@pytest.mark.parametrize("name", ["format", "format_version", "run_id", "created_utc", "library", "files"])
-def test_missing_field_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(CorruptFileError, match=f"'{name}' is missing"):
-        read_manifest(put(tmp_path, {key: value for key, value in DOCUMENT.items() if key != name}))
-
-
-def test_document_that_is_no_object_is_refused(tmp_path: Path) -> None:
+def test_missing_field_is_named(tmp_path: Path) -> None:
+    for name in ("format", "format_version", "run_id", "created_utc", "library", "files"):
+        with pytest.raises(CorruptFileError, match=f"'{name}' is missing"):
+            read_manifest(put(tmp_path, {key: value for key, value in DOCUMENT.items() if key != name}))
     with pytest.raises(CorruptFileError, match="holds list, expected an object"):
         read_manifest(put(tmp_path, [DOCUMENT]))
 
 
-@pytest.mark.parametrize(
-    "path", ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "a\\b", "a\0b", MANIFEST_NAME]
-)
-@pytest.mark.parametrize(("format", "error"), [(DATASET, CorruptFileError), (MODEL, UntrustedArtifactError)])
-def test_path_that_leaves_the_directory_is_refused(
-    tmp_path: Path, path: str, format: str, error: type[PenstockError]
-) -> None:
-    with pytest.raises(error, match="no path inside the directory"):
-        read_manifest(put(tmp_path, DOCUMENT | {"format": format, "files": [{**ENTRY, "path": path}]}))
+def test_path_that_leaves_the_directory_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    paths = ("../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "a\\b", "a\0b", MANIFEST_NAME)
+    for path, (format, error) in product(paths, ((DATASET, CorruptFileError), (MODEL, UntrustedArtifactError))):
+        with subtests.test(path=path, format=format), pytest.raises(error, match="no path inside the directory"):
+            read_manifest(put(tmp_path, DOCUMENT | {"format": format, "files": [{**ENTRY, "path": path}]}))
 
 
 def test_damaged_model_manifest_raises_the_callers_error(tmp_path: Path) -> None:
@@ -137,17 +124,11 @@ def test_newer_model_names_both_versions(tmp_path: Path) -> None:
         read_manifest(put(tmp_path, document))
 
 
-def test_metadata_cannot_hide_a_field_of_the_manifest() -> None:
-    with pytest.raises(ConfigError, match="'files'"):
+def test_what_no_reader_would_take_is_not_written() -> None:
+    with pytest.raises(ConfigError, match="'files'"):  # metadata cannot hide a field of the manifest
         Manifest.create(DATASET, run_id="r1", files=(), metadata={"files": []})
-
-
-def test_file_cannot_be_listed_twice() -> None:
     with pytest.raises(ConfigError, match=r"'part-0\.parquet' is listed twice"):
         Manifest.create(DATASET, run_id="r1", files=[FileEntry(**ENTRY)] * 2)
-
-
-def test_unknown_format_is_not_written() -> None:
     with pytest.raises(ConfigError, match="'penstock/table'"):
         Manifest.create("penstock/table", run_id="r1", files=())
 
@@ -160,16 +141,13 @@ def test_file_entry_describes_the_bytes_on_disk(tmp_path: Path) -> None:
     assert file_entry(path, tmp_path, 1, kind="csv") == FileEntry(**expected, kind="csv", rows=1)
 
 
-def test_file_outside_its_root_has_no_entry(tmp_path: Path) -> None:
+def test_file_outside_its_root_or_that_is_gone_has_no_entry(tmp_path: Path) -> None:
     path = tmp_path / "part-0.csv"
+    with pytest.raises(OutputError, match=r"part-0\.csv: ENOENT"):
+        file_entry(path, tmp_path)
     path.write_text("")
     with pytest.raises(ConfigError, match=r"\.\./part-0\.csv"):
         file_entry(path, tmp_path / "out")
-
-
-def test_file_that_is_gone_is_an_output_error_with_its_errno(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"part-0\.csv: ENOENT"):
-        file_entry(tmp_path / "part-0.csv", tmp_path)
 
 
 def test_run_ids_sort_by_time_and_differ() -> None:

@@ -12,9 +12,8 @@ from penstock.errors import ArtifactIntegrityError, ConfigError, CorruptFileErro
 from penstock.io.sinks import encode_json, read_json
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
+def test_document_is_refused_with_its_file_and_the_rule(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, rule in (
         ('{"a": 1, "a": 2}', "'a' appears twice"),
         ('{"a": {"b": 1, "b": 1}}', "'b' appears twice"),
         ("[NaN]", "NaN is not a JSON number"),
@@ -30,20 +29,14 @@ from penstock.io.sinks import encode_json, read_json
         ("", "line 1 column 1"),
         ("[" + "1" * 5000 + "]", "4300 digits"),
         ("\ufeff{}", "BOM"),
-    ],
-)
-def test_document_is_refused_with_its_file_and_the_rule(tmp_path: Path, text: str, rule: str) -> None:
-    path = tmp_path / "state.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(CorruptFileError) as caught:
-        read_json(path, limit=2**20)
-    assert rule in str(caught.value)
-    assert caught.value.path == str(path)
-
-
-def test_text_that_is_not_utf8_is_refused() -> None:
-    with pytest.raises(CorruptFileError, match="utf-8"):
-        read_json('{"a": "é"}'.encode("latin-1"), limit=100)
+    ):
+        with subtests.test(text=text[:40]):
+            path = tmp_path / "state.json"
+            path.write_text(text, encoding="utf-8")
+            with pytest.raises(CorruptFileError) as caught:
+                read_json(path, limit=2**20)
+            assert rule in str(caught.value)
+            assert caught.value.path == str(path)
 
 
 def test_document_as_large_as_the_limit_is_read_and_one_byte_more_is_not(tmp_path: Path) -> None:
@@ -52,10 +45,6 @@ def test_document_as_large_as_the_limit_is_read_and_one_byte_more_is_not(tmp_pat
     assert read_json(path, limit=10) == "12345678"
     with pytest.raises(CorruptFileError, match="limit of 9 bytes"):
         read_json(path, limit=9)
-
-
-def test_no_more_than_the_limit_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
     with path.open("wb") as file:
         file.truncate(2**43)  # sparse; reading all of it would need 8 TiB of memory
     with pytest.raises(CorruptFileError, match="limit of 10 bytes"):
@@ -72,27 +61,23 @@ def test_caller_chooses_the_error_and_the_name() -> None:
         read_json(b"[NaN]", limit=100, path="pipeline.json", error=ArtifactIntegrityError)
 
 
-def test_missing_file_is_missing_input(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorruptFileError, match="utf-8"):
+        read_json('{"a": "é"}'.encode("latin-1"), limit=100)
     with pytest.raises(MissingInputError, match=r"none\.json does not exist"):
         read_json(tmp_path / "none.json", limit=100)
-
-
-def test_unreadable_file_is_an_input_error_with_its_errno(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=errno.errorcode[errno.EISDIR]):
         read_json(tmp_path, limit=100)
 
 
-@pytest.mark.parametrize("value", [{"a": float("nan")}, [float("inf")], {"a": {1, 2}}, {1: "x", "1": "y"}, "\ud800"])
-def test_value_that_no_reader_would_accept_is_not_encoded(value: object) -> None:
-    with pytest.raises(ConfigError, match=r"report\.json"):
-        encode_json(value, limit=100, path="report.json")  # type: ignore[arg-type]
+def test_value_that_no_reader_would_accept_is_not_encoded(subtests: pytest.Subtests) -> None:
+    for value in ({"a": float("nan")}, [float("inf")], {"a": {1, 2}}, {1: "x", "1": "y"}, "\ud800"):
+        with subtests.test(value=repr(value)), pytest.raises(ConfigError, match=r"report\.json"):
+            encode_json(value, limit=100, path="report.json")  # type: ignore[arg-type]
 
 
-def test_value_larger_than_the_readers_limit_is_not_encoded() -> None:
-    with pytest.raises(ConfigError, match="limit of 20 bytes"):
-        encode_json("x" * 20, limit=20, path="report.json")
-
-
-def test_encoded_text_is_plain_json() -> None:
+def test_encoded_text_is_plain_json_no_larger_than_the_limit_of_its_readers() -> None:
     value = {"n": 3, "x": 0.1, "text": "Zürich", "none": None, "list": [True, {}]}
     assert json.loads(encode_json(value, limit=1000, path="x")) == value
+    with pytest.raises(ConfigError, match="limit of 20 bytes"):
+        encode_json("x" * 20, limit=20, path="report.json")

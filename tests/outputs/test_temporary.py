@@ -27,28 +27,19 @@ SAVED = Checkpoint(7, b"trees")
 
 
 @pytest.mark.thorough
-def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it(tmp_path):
+def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it_and_not_with_a_copy(tmp_path):
     folder = TemporaryFolder(tmp_path)
     (folder.path / "rows").mkdir()
     (folder.path / "rows" / "part").write_text("x")
-    del folder
-    gc.collect()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.thorough
-def test_a_copy_that_was_sent_away_removes_nothing(tmp_path):
-    folder = TemporaryFolder(tmp_path)
     sent = pickle.loads(pickle.dumps(folder))
     assert sent == str(folder.path)
+    assert copy.deepcopy([folder])[0] is folder
     del sent
     gc.collect()
     assert folder.path.is_dir()
-
-
-def test_a_copy_here_is_the_folder_itself(tmp_path):
-    folder = TemporaryFolder(tmp_path)
-    assert copy.deepcopy([folder])[0] is folder
+    del folder
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_removing_it_twice_is_no_error(tmp_path):
@@ -85,19 +76,20 @@ def test_a_relative_place_is_told_from_the_root(tmp_path, monkeypatch):
 
 
 MAKES = """
-import sys, time
+import sys
 from penstock.io.sinks import TemporaryFolder
 folder = TemporaryFolder(sys.argv[1])
 (folder.path / "rows").write_text("x")
 print(folder.path, flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
 @contextmanager
 def other_process(place: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """Give a process that has made a folder in `place` and goes on, and the folder."""
-    with subprocess.Popen([sys.executable, "-c", MAKES, str(place)], stdout=subprocess.PIPE, text=True) as process:
+    command, pipe = [sys.executable, "-c", MAKES, str(place)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         try:
             yield process, Path(process.stdout.readline().strip())
@@ -112,6 +104,7 @@ def make_one(place: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path, caplog):
     with other_process(tmp_path) as (process, path):
         process.kill()
@@ -131,35 +124,43 @@ def test_the_folder_of_a_living_process_is_left_alone(tmp_path):
 
 @pytest.fixture
 def abandoned(tmp_path):
-    """The folder of a process that has been killed."""
-    with other_process(tmp_path) as (process, path):
-        process.kill()
+    """The folder of a process that has ended as one that is killed does."""
+    child = os.fork()
+    if child == 0:
+        (TemporaryFolder(tmp_path).path / "rows").write_text("x")
+        os._exit(0)
+    os.waitpid(child, 0)
+    (path,) = tmp_path.glob("penstock-*")
     return path
 
 
-@pytest.mark.thorough
-def test_the_folder_of_another_host_is_left_alone(abandoned):
+def test_the_folder_of_a_process_that_ended_is_removed_by_the_next_one_and_that_of_another_host_is_left(
+    abandoned, caplog
+):
     record = abandoned.with_name(f".{abandoned.name}.owner")
-    record.write_text(json.dumps({**json.loads(record.read_text()), "host": "elsewhere"}))
+    written = record.read_text()
+    record.write_text(json.dumps({**json.loads(written), "host": "elsewhere"}))
     make_one(abandoned.parent)
     assert abandoned.is_dir()
+    record.write_text(written)
+    make_one(abandoned.parent)
+    assert list(abandoned.parent.iterdir()) == []
+    assert f"removed {abandoned}, which a process that was killed had left" in caplog.text
 
 
-@pytest.mark.thorough
 def test_what_belongs_to_another_user_is_left_alone(abandoned, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     make_one(abandoned.parent)
     assert abandoned.is_dir()
 
 
-@pytest.mark.parametrize("name", ["penstock-mine", "penstock-0123456789abcdef", "rows"])
-def test_folders_without_a_record_are_left_alone(tmp_path, name):
-    (tmp_path / name).mkdir()
-    make_one(tmp_path)
-    assert (tmp_path / name).is_dir()
+def test_folders_without_a_record_are_left_alone(tmp_path):
+    for name in ("penstock-mine", "penstock-0123456789abcdef", "rows"):
+        (tmp_path / name).mkdir()
+        make_one(tmp_path)
+        assert (tmp_path / name).is_dir()
 
 
-@pytest.mark.thorough
 def test_a_link_in_place_of_a_folder_is_not_followed(abandoned, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "rows").write_text("x")
@@ -169,7 +170,6 @@ def test_a_link_in_place_of_a_folder_is_not_followed(abandoned, tmp_path_factory
     assert (elsewhere / "rows").read_text() == "x"
 
 
-@pytest.mark.thorough
 def test_a_link_in_place_of_a_record_is_not_followed(abandoned, tmp_path_factory):
     record = abandoned.with_name(f".{abandoned.name}.owner")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "record"
@@ -181,6 +181,7 @@ def test_a_link_in_place_of_a_record_is_not_followed(abandoned, tmp_path_factory
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_a_training_that_is_killed_leaves_nothing_to_the_next_one(tmp_path, monkeypatch):
     """The checkpoints in the temporary directory, and those half written in a directory that was given."""
     code = """

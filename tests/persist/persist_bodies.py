@@ -13,7 +13,7 @@ from penstock.io.fragments import Piece
 
 @dataclass(frozen=True)
 class LoggedSource:
-    """Leaves a file for each piece that is read."""
+    """Leaves a file for each column of each piece that is read, named by the file, the column and the process."""
 
     source: Any
     folder: Path
@@ -27,5 +27,6 @@ class LoggedSource:
         return self.source.storage
 
     def read(self, piece: Piece, columns: Any, kind: Any) -> Any:
-        (self.folder / f"{Path(piece.path).stem}-{piece.first}-{os.getpid()}-{uuid4().hex}").touch()
+        for column in columns:
+            (self.folder / f"{Path(piece.path).stem} {column} {os.getpid()} {uuid4().hex}").touch()
         return self.source.read(piece, columns, kind)

@@ -49,15 +49,11 @@ def test_it_learns_what_tells_clicks_apart(fitted):
 
 
 @pytest.mark.thorough
-def test_its_metric_is_that_of_the_scored_rows(fitted):
+def test_its_metric_is_that_of_the_scored_rows_after_one_scan(fitted):
+    assert fitted.scans == 1
     scored = pq.read_table(fitted.scored.path, columns=["label", "rawPrediction"])
     expected = _area_under_roc(scored["label"].to_numpy(), scored["rawPrediction"].to_numpy())
     assert fitted.metrics["areaUnderROC"] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.thorough
-def test_it_takes_one_scan(fitted):
-    assert fitted.scans == 1
 
 
 @pytest.mark.thorough
@@ -83,17 +79,6 @@ def test_its_schema_is_that_of_the_data():
     assert load_pipeline("clicks", FOLDER).schema == generator.SCHEMA.remove_metadata().set(
         0, generator.SCHEMA.field("label").with_nullable(True)
     )
-
-
-def test_its_configuration_file_names_every_parameter_at_its_default():
-    from penstock.config.settings import read_yaml
-
-    module = load_pipeline("clicks", FOLDER)
-    settings, defaults = (
-        read_yaml(FOLDER.parent / "conf" / "pipelines" / "clicks.yaml"),
-        module.parameters().model_dump(),
-    )
-    assert {name: value for name, value in settings.values.items() if name != "search"} == defaults
 
 
 @pytest.mark.thorough

@@ -90,17 +90,6 @@ def test_its_columns_have_the_types_of_the_data():
         assert generator.SCHEMA.field(field.name).type == field.type
 
 
-def test_its_configuration_file_names_every_parameter_at_its_default():
-    from penstock.config.settings import read_yaml
-
-    module = load_pipeline("trips", FOLDER)
-    settings, defaults = (
-        read_yaml(FOLDER.parent / "conf" / "pipelines" / "trips.yaml"),
-        module.parameters().model_dump(),
-    )
-    assert {name: value for name, value in settings.values.items() if name != "search"} == defaults
-
-
 @pytest.mark.thorough
 def test_its_search_runs_as_it_stands_in_its_file(folder, tmp_path):
     few = {"trials": 2, "folds": 2, "set": ["num_boost_round=5"]}

@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -65,6 +64,8 @@ def run(raw: Path, *late: str, **options: Any) -> EtlRun:
 
 
 def expected(raw: Path, *late: str) -> pl.DataFrame:
+    import duckdb
+
     clean = CLEAN.format(files=[str(raw / name) for name in ("trips/*.csv", *late)])
     return duckdb.sql(DAILY.format(clean=clean, zones=raw / "zones")).pl()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 SALES = pa.table(
@@ -28,6 +27,8 @@ SHOPS = pa.table(
 
 def duck(sql: str, **tables: pa.Table) -> list[dict[str, Any]]:
     """Return the rows that DuckDB gives, which has the tables by their names."""
+    import duckdb
+
     with duckdb.connect() as connection:
         for name, table in {"sales": SALES, "shops": SHOPS, **tables}.items():
             connection.register(name, table)

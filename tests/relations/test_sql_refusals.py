@@ -77,26 +77,21 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_a_refusal_names_what_and_says_what_to_do(local, text):
-    with pytest.raises((ConfigError, SchemaError)) as caught:
-        ask(local, text)
-    assert any(part in caught.value.message for part in REFUSED[text].split("|"))
-    assert caught.value.hint
-    assert "statement" in caught.value.message or "line " in caught.value.message
+def test_a_refusal_names_what_and_says_what_to_do(local, subtests):
+    for text in REFUSED:
+        with subtests.test(text=text):
+            with pytest.raises((ConfigError, SchemaError)) as caught:
+                ask(local, text)
+            assert any(part in caught.value.message for part in REFUSED[text].split("|"))
+            assert caught.value.hint
+            assert "statement" in caught.value.message or "line " in caught.value.message
 
 
-def test_a_table_that_is_no_dataset_is_refused(local):
+def test_what_is_no_dataset_no_table_or_no_text_is_refused(local, sales):
     with pytest.raises(ConfigError, match=r"engine.sql takes a Dataset, found pyarrow.Table"):
         local.sql("SELECT x FROM t", t=pa.table({"x": [1]}))
-
-
-def test_a_query_of_no_table_is_refused(local):
     with pytest.raises(ConfigError, match=r"engine.sql is given no table"):
         local.sql("SELECT 1")
-
-
-def test_what_is_no_text_is_refused(local, sales):
     with pytest.raises(ConfigError, match=r"the query of engine.sql is int, expected text"):
         local.sql(1, sales=sales)
 
@@ -111,9 +106,8 @@ NAMED = pa.table({"Fare": [1, 2], "fare_2": [3, 4], "select": [5, 6], "a b": [7,
 CASES = pa.table({"fare": [1], "FARE": [2]})
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_a_column_is_called_by_its_alias_or_as_in_the_data(local, subtests):
+    for text, names in (
         ("SELECT FARE FROM t", ["Fare"]),
         ("SELECT T.fare AS Sum FROM t", ["Sum"]),
         ('SELECT "Fare" FROM t', ["Fare"]),
@@ -123,10 +117,9 @@ CASES = pa.table({"fare": [1], "FARE": [2]})
         ('SELECT fare AS "from", 1 AS "Größe" FROM t', ["from", "Größe"]),
         ("SELECT fare_2 AS fare, fare AS fare_2 FROM t", ["fare", "fare_2"]),
         ("SELECT t.*, fare + 1 AS more FROM t", [*NAMED.column_names, "more"]),
-    ],
-)
-def test_a_column_is_called_by_its_alias_or_as_in_the_data(local, text, names):
-    assert ask(local, text, t=NAMED).to_arrow().column_names == names
+    ):
+        with subtests.test(text=text, names=names):
+            assert ask(local, text, t=NAMED).to_arrow().column_names == names
 
 
 def test_columns_can_change_names(local):

@@ -40,14 +40,14 @@ JOINS = {
 }
 
 
-@pytest.mark.parametrize("text", JOINS.values(), ids=JOINS)
-def test_a_join_has_the_rows_of_duckdb(local, text):
-    assert check(local, text)
+def test_a_join_has_the_rows_of_duckdb(local, subtests):
+    for text in JOINS.values():
+        with subtests.test(text=text):
+            assert check(local, text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_group_by_has_the_rows_of_duckdb(local, subtests):
+    for text in (
         "SELECT shop, count(*) AS n, count(sold) AS c, avg(price) AS a FROM sales GROUP BY shop ORDER BY shop",
         "SELECT shop + 1 AS k, max(sold) AS m FROM sales GROUP BY shop + 1 ORDER BY k",
         "SELECT year(day) * 100 AS y, day > '2024-03-10' AS late, count(*) n FROM sales GROUP BY 1, late ORDER BY 1, 2",
@@ -56,10 +56,9 @@ def test_a_join_has_the_rows_of_duckdb(local, text):
         "SELECT shop, min(sold) AS low FROM sales GROUP BY shop HAVING low > 0 ORDER BY max(row) DESC",
         "SELECT max(price) / min(row + 1) + 1 AS made FROM sales",
         "SELECT shop FROM sales GROUP BY shop ORDER BY shop NULLS FIRST",
-    ],
-)
-def test_a_group_by_has_the_rows_of_duckdb(local, text):
-    assert check(local, text)
+    ):
+        with subtests.test(text=text):
+            assert check(local, text)
 
 
 def test_all_rows_are_one_group_also_where_there_are_none(local):
@@ -71,9 +70,8 @@ def test_a_group_by_of_no_rows_has_none(local):
     assert check(local, "SELECT shop, count(*) AS n FROM sales WHERE row = -1 GROUP BY shop") == []
 
 
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
+def test_null_goes_where_order_by_says_and_else_last(local, subtests):
+    for order, expected in (
         ("x", [1, 2, None]),
         ("x DESC", [2, 1, None]),
         ("x NULLS FIRST", [None, 1, 2]),
@@ -82,12 +80,11 @@ def test_a_group_by_of_no_rows_has_none(local):
         ("-x", [2, 1, None]),
         ("y", [None, 2, 1]),
         ("x IS NULL DESC, y", [None, 2, 1]),
-    ],
-)
-def test_null_goes_where_order_by_says_and_else_last(local, order, expected):
-    table = pa.table({"x": [2, None, 1], "y": [2, 1, 3]})
-    rows = check(local, f"SELECT x FROM t ORDER BY {order}", t=table)
-    assert [row["x"] for row in rows] == expected
+    ):
+        with subtests.test(order=order, expected=expected):
+            table = pa.table({"x": [2, None, 1], "y": [2, 1, 3]})
+            rows = check(local, f"SELECT x FROM t ORDER BY {order}", t=table)
+            assert [row["x"] for row in rows] == expected
 
 
 def test_rows_that_agree_stay_in_their_order(local):

@@ -53,21 +53,19 @@ SUBQUERIES = {
 }
 
 
-@pytest.mark.parametrize("text", SUBQUERIES.values(), ids=SUBQUERIES)
-def test_a_subquery_or_set_operation_has_the_rows_of_duckdb(local, text):
-    assert check(local, text)
+def test_a_subquery_or_set_operation_has_the_rows_of_duckdb(local, subtests):
+    for text in SUBQUERIES.values():
+        with subtests.test(text=text):
+            assert check(local, text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_open_or_false_for_every_row_keeps_none(local):
+    for text in (
         "SELECT row FROM sales WHERE shop NOT IN (SELECT shop FROM shops) ORDER BY row",
         "SELECT row FROM sales WHERE NOT EXISTS (SELECT 1 FROM shops WHERE sold > 1) ORDER BY row",
         "SELECT row FROM sales WHERE sold > (SELECT max(sold) FROM shops WHERE sold > 99) ORDER BY row",
-    ],
-)
-def test_what_is_open_or_false_for_every_row_keeps_none(local, text):
-    assert check(local, text) == []
+    ):
+        assert check(local, text) == []
 
 
 def test_rows_of_a_union_come_in_the_order_of_its_parts(local):
@@ -106,9 +104,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_a_refusal_names_what_and_says_what_to_do(local, text):
-    with pytest.raises((ConfigError, SchemaError), match="line 1, column") as caught:
-        ask(local, text)
-    assert REFUSED[text] in caught.value.message
-    assert caught.value.hint
+def test_a_refusal_names_what_and_says_what_to_do(local, subtests):
+    for text in REFUSED:
+        with subtests.test(text=text):
+            with pytest.raises((ConfigError, SchemaError), match="line 1, column") as caught:
+                ask(local, text)
+            assert REFUSED[text] in caught.value.message
+            assert caught.value.hint

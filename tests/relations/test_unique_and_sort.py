@@ -9,11 +9,11 @@ from duck_tables import SALES, duck
 from penstock.errors import ConfigError, SchemaError
 
 
-@pytest.mark.parametrize("keep, chosen", [("first", "min"), ("any", "min"), ("last", "max")])
-def test_unique_keeps_a_row_by_its_number_in_the_order_of_the_rows(sales, keep, chosen):
-    made = sales.unique("shop", keep=keep).to_arrow().to_pylist()
-    query = f"SELECT * FROM sales WHERE row IN (SELECT {chosen}(row) FROM sales GROUP BY shop) ORDER BY row"
-    assert made == duck(query)
+def test_unique_keeps_a_row_by_its_number_in_the_order_of_the_rows(sales):
+    for keep, chosen in (("first", "min"), ("any", "min"), ("last", "max")):
+        made = sales.unique("shop", keep=keep).to_arrow().to_pylist()
+        query = f"SELECT * FROM sales WHERE row IN (SELECT {chosen}(row) FROM sales GROUP BY shop) ORDER BY row"
+        assert made == duck(query)
 
 
 def test_unique_rows_are_as_duckdb_has_them(local):
@@ -28,12 +28,12 @@ def test_unique_after_a_sort_keeps_by_its_order(sales):
     assert sorted(made) == sorted(row["row"] for row in duck(query))
 
 
-@pytest.mark.parametrize("nulls", ["first", "last"])
-@pytest.mark.parametrize("descending", [False, True])
-def test_a_sort_is_that_of_duckdb_ties_by_row_number(sales, descending, nulls):
-    made = sales.sort("shop", "sold", descending=descending, nulls=nulls).to_arrow().to_pylist()
-    way = f"{'DESC' if descending else 'ASC'} NULLS {nulls}"
-    assert made == duck(f"SELECT * FROM sales ORDER BY shop {way}, sold {way}, row")
+def test_a_sort_is_that_of_duckdb_ties_by_row_number(sales):
+    for descending in (False, True):
+        for nulls in ("first", "last"):
+            made = sales.sort("shop", "sold", descending=descending, nulls=nulls).to_arrow().to_pylist()
+            way = f"{'DESC' if descending else 'ASC'} NULLS {nulls}"
+            assert made == duck(f"SELECT * FROM sales ORDER BY shop {way}, sold {way}, row")
 
 
 def test_a_sort_goes_up_and_down(sales):
@@ -57,13 +57,15 @@ def test_the_order_outlives_columns_that_are_left_out(sales):
     assert made.to_arrow()["row"].to_pylist() == [row["row"] for row in duck("SELECT row FROM sales ORDER BY day, row")]
 
 
-@pytest.mark.parametrize(
-    "options, problem",
-    [({"nulls": "end"}, "nulls of sort is 'end'"), ({"descending": [True, False]}, "descending of sort is")],
-)
-def test_options_of_a_sort_are_checked(sales, options, problem):
-    with pytest.raises(ConfigError, match=problem):
-        sales.sort("shop", **options)
+def test_options_of_a_sort_and_of_unique_are_checked(sales):
+    for options, problem in (
+        ({"nulls": "end"}, "nulls of sort is 'end'"),
+        ({"descending": [True, False]}, "descending of sort is"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            sales.sort("shop", **options)
+    with pytest.raises(ConfigError, match="keep of unique is 'none', expected one of any, first, last"):
+        sales.unique("shop", keep="none")
 
 
 def test_a_nested_column_is_neither_sorted_nor_compared(local):
@@ -71,11 +73,6 @@ def test_a_nested_column_is_neither_sorted_nor_compared(local):
     for verb in (data.sort, data.unique):
         with pytest.raises(SchemaError, match="column 'list' is list"):
             verb("list")
-
-
-def test_keep_of_unique_is_checked(sales):
-    with pytest.raises(ConfigError, match="keep of unique is 'none', expected one of any, first, last"):
-        sales.unique("shop", keep="none")
 
 
 def test_rows_in_no_order_are_not_chosen_from(sales, shops):

@@ -56,17 +56,14 @@ def test_counts_of_a_pivot_are_0_where_there_is_no_row(sales):
     )
 
 
-@pytest.mark.parametrize(
-    "options, problem",
-    [
+def test_a_pivot_that_cannot_be_is_refused(sales):
+    for options, problem in (
         ({"aggregate_function": "first"}, "aggregate_function of pivot is 'first'"),
         ({"on_values": []}, r"0 value\(s\)"),
         ({"on_values": [1, 1]}, r"2 value\(s\) of 'shop', which make 1 name"),
-    ],
-)
-def test_a_pivot_that_cannot_be_is_refused(sales, options, problem):
-    with pytest.raises(ConfigError, match=problem):
-        sales.pivot("shop", **{"index": "day", "values": "sold", "aggregate_function": "sum", **options})
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            sales.pivot("shop", **{"index": "day", "values": "sold", "aggregate_function": "sum", **options})
 
 
 def test_floats_are_no_names_of_columns(sales):
@@ -95,22 +92,20 @@ def close(value):
     return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
 
 
-@pytest.mark.parametrize(
-    "window, frame",
-    [
+def test_a_window_is_that_of_duckdb(sales, subtests):
+    for window, frame in (
         (3, "ORDER BY day, row ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"),
         (WEEK, "ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW"),
-    ],
-)
-def test_a_window_is_that_of_duckdb(sales, window, frame):
-    made = sales.rolling(window, by="shop", order_by="day").agg(**WINDOWS)
-    assert made.schema.names == [*SALES.column_names, *WINDOWS]
-    query = f"SELECT *, {SQL_WINDOWS} FROM sales WHERE shop IS NOT NULL WINDOW w AS (PARTITION BY shop {frame})"
-    rows = made.to_arrow()
-    assert rows.schema == made.schema
-    keyed = [row for row in rows.to_pylist() if row["shop"] is not None]
-    for mine, its in zip(keyed, duck(f"{query} ORDER BY row"), strict=True):
-        assert mine == {name: close(value) for name, value in its.items()}
+    ):
+        with subtests.test(window=window, frame=frame):
+            made = sales.rolling(window, by="shop", order_by="day").agg(**WINDOWS)
+            assert made.schema.names == [*SALES.column_names, *WINDOWS]
+            query = f"SELECT *, {SQL_WINDOWS} FROM sales WHERE shop IS NOT NULL WINDOW w AS (PARTITION BY shop {frame})"
+            rows = made.to_arrow()
+            assert rows.schema == made.schema
+            keyed = [row for row in rows.to_pylist() if row["shop"] is not None]
+            for mine, its in zip(keyed, duck(f"{query} ORDER BY row"), strict=True):
+                assert mine == {name: close(value) for name, value in its.items()}
 
 
 def test_a_row_without_a_key_has_no_window(sales):
@@ -121,17 +116,14 @@ def test_a_row_without_a_key_has_no_window(sales):
     assert made["row"].to_pylist() == list(range(40))
 
 
-@pytest.mark.parametrize(
-    "window, order_by, problem",
-    [
+def test_a_window_that_cannot_be_is_refused(sales):
+    for window, order_by, problem in (
         (0, "day", "window of rolling is 0"),
         (datetime.timedelta(0), "day", "expected more than nothing"),
         ("7d", "day", "window of rolling is '7d'"),
-    ],
-)
-def test_a_window_that_cannot_be_is_refused(sales, window, order_by, problem):
-    with pytest.raises(ConfigError, match=problem):
-        sales.rolling(window, order_by=order_by)
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            sales.rolling(window, order_by=order_by)
 
 
 def test_a_window_of_time_needs_one_time(sales):
@@ -149,16 +141,18 @@ def test_what_has_no_window_is_refused_by_name(sales):
 # As-of joins
 
 
-@pytest.mark.parametrize("strategy, compare, first", [("backward", "<=", "DESC"), ("forward", ">=", "ASC")])
-@pytest.mark.parametrize("tolerance", [None, 2])
-def test_an_as_of_join_is_a_search_of_all_rows(sales, quotes, strategy, compare, first, tolerance):
-    within = None if tolerance is None else datetime.timedelta(days=tolerance)
-    made = sales.join_asof(quotes, "day", by="shop", strategy=strategy, tolerance=within)
-    near = "" if tolerance is None else f"AND abs(q.day - s.day) <= {tolerance}"
-    found = f"SELECT q.* FROM quotes q WHERE q.shop = s.shop AND q.day {compare} s.day {near}"
-    query = f"""SELECT s.*, f.day day_right, f.quote FROM sales s
-        LEFT JOIN LATERAL ({found} ORDER BY q.day {first}, q.quote {first} LIMIT 1) f ON true ORDER BY s.row"""
-    assert made.to_arrow().to_pylist() == duck(query, quotes=QUOTES)
+def test_an_as_of_join_is_a_search_of_all_rows(sales, quotes, subtests):
+    for tolerance in (None, 2):
+        for strategy, compare, first in (("backward", "<=", "DESC"), ("forward", ">=", "ASC")):
+            with subtests.test(tolerance=tolerance, strategy=strategy, compare=compare, first=first):
+                within = None if tolerance is None else datetime.timedelta(days=tolerance)
+                made = sales.join_asof(quotes, "day", by="shop", strategy=strategy, tolerance=within)
+                near = "" if tolerance is None else f"AND abs(q.day - s.day) <= {tolerance}"
+                found = f"SELECT q.* FROM quotes q WHERE q.shop = s.shop AND q.day {compare} s.day {near}"
+                query = f"""SELECT s.*, f.day day_right, f.quote FROM sales s
+                    LEFT JOIN LATERAL ({found} ORDER BY q.day {first}, q.quote {first} LIMIT 1) f ON true
+                    ORDER BY s.row"""
+                assert made.to_arrow().to_pylist() == duck(query, quotes=QUOTES)
 
 
 def test_the_nearest_row_is_found_on_both_sides(local):
@@ -169,17 +163,14 @@ def test_the_nearest_row_is_found_on_both_sides(local):
     assert made["place"].to_pylist() == [1.0, 3.0, 10.0, None]
 
 
-@pytest.mark.parametrize(
-    "options, problem",
-    [
+def test_an_as_of_join_that_cannot_be_is_refused(sales, quotes):
+    for options, problem in (
         ({"on": "day", "strategy": "after"}, "strategy of join_asof is 'after'"),
         ({}, "not given one column of the place"),
         ({"on": "day", "tolerance": 3}, "tolerance of join_asof is 3, and the place, 'day', is date32"),
-    ],
-)
-def test_an_as_of_join_that_cannot_be_is_refused(sales, quotes, options, problem):
-    with pytest.raises(ConfigError, match=problem):
-        sales.join_asof(quotes, **options)
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            sales.join_asof(quotes, **options)
 
 
 def test_text_is_no_place(shops, quotes):

@@ -52,87 +52,51 @@ def binary() -> Evaluation:
 def calibration() -> pa.Table:
     lower = [index / 10 for index in range(10)]
     predicted = [edge + 0.05 for edge in lower]
-    return pa.table(
-        {
-            "lower": lower,
-            "upper": [edge + 0.1 for edge in lower],
-            "weight": [52000.0, 41000.0, 30000.0, 21000.0, 17000.0, 14000.0, 11000.0, 8000.0, 4000.0, 2000.0],
-            "predicted": predicted,
-            "observed": [p + 0.06 * math.sin(6 * p) for p in predicted],
-        }
-    )
+    observed = [p + 0.06 * math.sin(6 * p) for p in predicted]
+    weight = [52000.0, 41000.0, 30000.0, 21000.0, 17000.0, 14000.0, 11000.0, 8000.0, 4000.0, 2000.0]
+    upper = [edge + 0.1 for edge in lower]
+    return pa.table({"lower": lower, "upper": upper, "weight": weight, "predicted": predicted, "observed": observed})
 
 
 def slices(names: tuple[str | None, ...] = ("NL", "DE", "FR", "BE", None, "UK")) -> pa.Table:
-    count = len(names)
-    return pa.table(
-        {
-            "value": list(names),
-            "rows": [48000 // (index + 1) for index in range(count)],
-            "areaUnderROC": [None if index == 4 else 0.83 - 0.04 * ((index * 3) % count) for index in range(count)],
-            "logLoss": [0.41 + 0.02 * index for index in range(count)],
-        }
-    )
+    places = range(len(names))
+    areas = [None if place == 4 else 0.83 - 0.04 * ((place * 3) % len(names)) for place in places]
+    rows, losses = [48000 // (place + 1) for place in places], [0.41 + 0.02 * place for place in places]
+    return pa.table({"value": list(names), "rows": rows, "areaUnderROC": areas, "logLoss": losses})
 
 
 def regression() -> Evaluation:
     lower = [float(index * 50) for index in range(20)]
     edges = [-300.0 + 20 * index for index in range(31)]
+    residuals = {"lower": lower, "upper": [edge + 50 for edge in lower], "weight": [1000.0 - 0.8 * x for x in lower]}
+    residuals |= {"mean": [10 * math.sin(edge / 150) for edge in lower], "std": [20 + edge / 20 for edge in lower]}
+    weights = [round(2000 * math.exp(-(((edge + 10) / 90) ** 2))) for edge in edges[:-1]]
+    quantiles = {0.01: -180.5, 0.05: -110.0, 0.25: -40, 0.5: 0.5, 0.75: 42, 0.95: 112, 0.99: 1204.75}
     tables = {
-        "residuals": pa.table(
-            {
-                "lower": lower,
-                "upper": [edge + 50 for edge in lower],
-                "weight": [1000.0 - 40 * index for index in range(20)],
-                "mean": [10 * math.sin(edge / 150) for edge in lower],
-                "std": [20 + edge / 20 for edge in lower],
-            }
-        ),
-        "residualHistogram": pa.table(
-            {
-                "lower": edges[:-1],
-                "upper": edges[1:],
-                "weight": [round(2000 * math.exp(-(((edge + 10) / 90) ** 2))) for edge in edges[:-1]],
-            }
-        ),
-        "residualQuantiles": pa.table(
-            {
-                "quantile": [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99],
-                "value": [-180.5, -110.0, -40, 0.5, 42, 112, 1204.75],
-            }
-        ),
+        "residuals": pa.table(residuals),
+        "residualHistogram": pa.table({"lower": edges[:-1], "upper": edges[1:], "weight": weights}),
+        "residualQuantiles": pa.table({"quantile": list(quantiles), "value": list(map(float, quantiles.values()))}),
     }
     values = {"rmse": 64.2519, "mse": 4128.31, "r2": 0.91234, "mae": 48.1, "var": 12345678.9}
     return Evaluation(values, tables=tables, larger_better=dict.fromkeys(values, False) | {"r2": True, "var": True})
 
 
 def multiclass(labels: tuple[object, ...] = ("cat", "dog", "horse", "newt")) -> Evaluation:
-    size = len(labels)
+    places = range(len(labels))
     cells = [
-        (i, j, max(900.0 - 40 * i, 5.0) if i == j else float((i * 7 + j * 3) % 60))
-        for i in range(size)
-        for j in range(size)
+        (i, j, max(900.0 - 40 * i, 5.0) if i == j else float((i * 7 + j * 3) % 60)) for i in places for j in places
     ]
-    kept = [cell for cell in cells if cell[2]]
-    tables = {
-        "confusionMatrix": pa.table(
-            {
-                "label": [labels[i] for i, _, _ in kept],
-                "prediction": [labels[j] for _, j, _ in kept],
-                "weight": [weight for _, _, weight in kept],
-            }
-        ),
-        "byLabel": pa.table(
-            {
-                "label": list(labels),
-                "weight": [1000.0 - 40 * index for index in range(size)],
-                "precision": [None if index == 2 else 0.95 - 0.03 * index for index in range(size)],
-                "recall": [0.9 - 0.02 * index for index in range(size)],
-                "falsePositiveRate": [0.01 * index for index in range(size)],
-                "fMeasure": [0.92 - 0.025 * index for index in range(size)],
-            }
-        ),
+    kept = [(labels[i], labels[j], weight) for i, j, weight in cells if weight]
+    matrix = dict(zip(("label", "prediction", "weight"), map(list, zip(*kept, strict=True)), strict=True))
+    by_label = {
+        "label": list(labels),
+        "weight": [1000.0 - 40 * place for place in places],
+        "precision": [None if place == 2 else 0.95 - 0.03 * place for place in places],
+        "recall": [0.9 - 0.02 * place for place in places],
+        "falsePositiveRate": [0.01 * place for place in places],
+        "fMeasure": [0.92 - 0.025 * place for place in places],
     }
+    tables = {"confusionMatrix": pa.table(matrix), "byLabel": pa.table(by_label)}
     names = ("f1", "accuracy", "weightedPrecision", "weightedRecall", "hammingLoss", "logLoss", "kappa")
     values = {name: 0.9 - 0.07 * index for index, name in enumerate(names)}
     return Evaluation(values, tables=tables, larger_better={name: not name.endswith("Loss") for name in names})
@@ -147,28 +111,15 @@ def clustering() -> Evaluation:
 
 def ranking() -> Evaluation:
     k = list(range(1, 11))
-    table = pa.table(
-        {
-            "k": k,
-            "precision": [0.62 / each**0.4 for each in k],
-            "recall": [1 - 0.88**each for each in k],
-            "ndcg": [0.62 - 0.02 * math.log(each) for each in k],
-        }
-    )
+    found = {"precision": [0.62 / each**0.4 for each in k], "recall": [1 - 0.88**each for each in k]}
+    table = pa.table({"k": k, **found, "ndcg": [0.62 - 0.02 * math.log(each) for each in k]})
     values = {"meanAveragePrecision": 0.4321, "precisionAtK": 0.2468, "ndcgAtK": 0.57}
     return Evaluation(values, tables={"atK": table}, larger_better=dict.fromkeys(values, True))
 
 
 def multilabel() -> Evaluation:
-    table = pa.table(
-        {
-            "label": [0.0, 1.0, 2.0],
-            "weight": [9.0, 5.0, 1.0],
-            "precision": [0.9, 0.5, 0.1],
-            "recall": [0.2, 0.4, 0.6],
-            "f1Measure": [0.3, 0.45, 0.17],
-        }
-    )
+    scores = {"precision": [0.9, 0.5, 0.1], "recall": [0.2, 0.4, 0.6], "f1Measure": [0.3, 0.45, 0.17]}
+    table = pa.table({"label": [0.0, 1.0, 2.0], "weight": [9.0, 5.0, 1.0], **scores})
     return Evaluation({"subsetAccuracy": 0.28571}, tables={"byLabel": table}, larger_better={"subsetAccuracy": True})
 
 

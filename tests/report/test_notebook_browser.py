@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from displays import Shell
 
 import penstock as ps
 from penstock import stages as st
 from penstock.report.notebook.progress import NotebookProgress
 from penstock.stages.evaluation.result import Evaluation
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 # Of JupyterLab 4: what it has for tables and for preformatted text in outputs.
 JUPYTERLAB = """
@@ -60,47 +62,37 @@ def styles(page: Any, selector: str, name: str) -> set[str]:
     return set(page.eval_on_selector_all(selector, f"all => all.map(each => getComputedStyle(each).{name})"))
 
 
-def test_tables_are_set_to_the_left_on_the_paper_of_the_notebook(look, data):
-    page = look(data._repr_html_(), Evaluation({"rmse": 0.5, "r2": 0.25})._repr_html_())
+def test_displays_are_set_as_they_are_whatever_the_notebook_sets(look, data):
+    plan = ps.Pipeline(st.StandardScaler("x")).explain(data)
+    page = look(*(each._repr_html_() for each in (data, Evaluation({"rmse": 0.5, "r2": 0.25}), plan)))
     assert styles(page, "th, td", "textAlign") == {"left"}
     assert styles(page, "tr, th, td", "backgroundColor") == {"rgba(0, 0, 0, 0)"}
     assert len(set(page.eval_on_selector_all("table", "all => all.map(each => each.getBoundingClientRect().x)"))) == 1
-
-
-def test_a_plan_is_set_in_one_width(look, data):
-    page = look(ps.Pipeline(st.StandardScaler("x")).explain(data)._repr_html_())
     assert "monospace" in next(iter(styles(page, "pre", "fontFamily")))
 
 
 def test_bars_of_progress_lie_below_each_other_whatever_stands_beside_them(look):
-    shown: list[str] = []
-
-    class Shell:
-        execution_count = 1
-
-        class display_pub:  # noqa: N801 - as IPython calls it
-            @staticmethod
-            def publish(data: dict[str, str], **_: Any) -> None:
-                shown.append(data["text/html"])
-
-    progress = NotebookProgress(Shell())
+    shell = Shell()
+    progress = NotebookProgress(shell)
     progress.info("8 of 8 trials: the best has areaUnderROC 0.76 with a learning rate of 0.1, and there is more to say")
     for label, total in (("scan", 7), ("train model (XGBoostClassifier)", 1_000_000)):
         with progress.track(label, total) as track:
             track.advance(detail="loss 0.25")
-    boxes = look(shown[-1]).eval_on_selector_all("progress", "all => all.map(each => each.getBoundingClientRect())")
+    boxes = look(shell.last[1]["text/html"]).eval_on_selector_all(
+        "progress", "all => all.map(each => each.getBoundingClientRect())"
+    )
     assert len(boxes) == 2
     assert len({(box["x"], box["width"]) for box in boxes}) == 1
     assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_curves_are_drawn_on_paper_of_the_theme_in_a_browser_of_either_scheme(theme, scheme, look):
-    page = look(Evaluation({"auc": 0.5}, tables={"roc": CURVE})._repr_html_(), theme=theme, scheme=scheme)
-    page.click("summary")
-    page.frame_locator("iframe").locator("svg").first.wait_for()
-    assert _brightness(page.locator("iframe").screenshot()) == pytest.approx(255 if theme == "light" else 0, abs=40)
+def test_curves_are_drawn_on_paper_of_the_theme_in_a_browser_of_either_scheme(look):
+    for theme, scheme in itertools.product(("light", "dark"), repeat=2):
+        page = look(Evaluation({"auc": 0.5}, tables={"roc": CURVE})._repr_html_(), theme=theme, scheme=scheme)
+        page.click("summary")
+        page.frame_locator("iframe").locator("svg").first.wait_for()
+        brightness = _brightness(page.locator("iframe").screenshot())
+        assert brightness == pytest.approx(255 if theme == "light" else 0, abs=40), (theme, scheme)
 
 
 def _brightness(png: bytes) -> float:

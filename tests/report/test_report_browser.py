@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from functools import cache, partial
-from itertools import pairwise
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ import search_samples as searches
 from penstock.report import write_report
 from penstock.report.page import write_page
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 WIDTHS = (375, 1280)
 SCHEMES = ("light", "dark")
+MEDIA = {"light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"}, "print": {"media": "print"}}
 EVALUATIONS = {"binary": samples.binary, "everything": samples.everything, "hostile": samples.hostile}
 SEARCHES = {"search": searches.search, "uneven": searches.uneven, "hostile_search": searches.hostile_search}
 DESCRIPTIONS = {
@@ -67,20 +68,21 @@ COLOURS = """
 }
 """
 
-CURVE = """
-() => {
-  const figure = document.querySelector("figure");
-  const path = figure.querySelector("path.curve"), place = path.getScreenCTM(), length = path.getTotalLength();
-  const points = [...Array(2001).keys()].map(
-    index => path.getPointAtLength(length * index / 2000).matrixTransform(place));
-  const rows = [...figure.querySelectorAll("line.grid")].map(row => row.getBoundingClientRect().toJSON());
-  return {
-    title: figure.querySelector("h3").textContent,
-    points: points.map(point => [point.x, point.y]), rows,
-    box: path.getBoundingClientRect().toJSON(),
-    drawing: figure.querySelector("svg").getBoundingClientRect().toJSON(),
-  };
-}
+ROOM = "[document.documentElement.clientWidth, document.documentElement.scrollWidth]"
+# Adds a script, a style and a picture to the page, and returns which directives of its policy they break.
+INTRUDE = """
+() => new Promise(told => {
+  const broken = [];
+  document.addEventListener("securitypolicyviolation", event => {
+    if (broken.push(event.effectiveDirective) === 3) told(broken);
+  });
+  for (const [name, content] of [["script", "document.title = 'ran'"], ["style", "body { background: red }"]]) {
+    const made = document.createElement(name);
+    made.textContent = content;
+    document.head.append(made);
+  }
+  document.body.append(Object.assign(new Image(), { src: "http://localhost:9/picture.png" }));
+})
 """
 
 
@@ -96,28 +98,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def show(browser: Any, folder: Path) -> Iterator[Callable[..., Any]]:
-    """Opens a page, or gives the one that is open; a test that changes its page asks for one of its own to `watch`."""
-    contexts: list[Any] = []
+    """Opens a page; what it asks for and says is noted in the order in which it does."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
 
-    def open_page(name: str, width: int, scheme: str, watch: list[str] | None = None) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
+    def opened(name: str, watched: list[str] | None = None, **media: str) -> Any:
         shown = context.new_page()
+        shown.emulate_media(**media)
         for event, told in (("request", "url"), ("console", "text"), ("dialog", "message"), ("pageerror", "message")):
-            shown.on(event, partial(_note, [] if watch is None else watch, event, told))
+            shown.on(event, partial(_note, [] if watched is None else watched, event, told))
         shown.goto((folder / f"{name}.html").as_uri())
         return shown
 
-    held = cache(open_page)
-
-    def shown_page(name: str, width: int = 1280, scheme: str = "light", watch: list[str] | None = None) -> Any:
-        return held(name, width, scheme) if watch is None else open_page(name, width, scheme, watch)
-
-    yield shown_page
-    for context in contexts:
-        context.close()
+    yield opened
+    context.close()
 
 
 def _note(seen: list[str], event: str, told: str, what: Any) -> None:
@@ -145,55 +140,52 @@ def blend(over: tuple[float, ...], share: float, under: tuple[float, ...]) -> tu
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_page_asks_for_nothing_and_complains_of_nothing(show: Callable[..., Any], name: str) -> None:
+def test_a_page_stays_by_itself_fits_the_screen_and_can_be_read(
+    show: Callable[..., Any], name: str, subtests: pytest.Subtests
+) -> None:
     watched: list[str] = []
-    shown = show(name, watch=watched)
-    shown.wait_for_timeout(100)
+    shown = show(name, watched)
+    for width in WIDTHS:
+        shown.set_viewport_size({"width": width, "height": 900})
+        with subtests.test("the page is no wider than the screen", width=width):
+            room, needed = shown.evaluate(ROOM)
+            assert room == width
+            assert needed <= room
+        with subtests.test("no words of a drawing are cut or overlap", width=width):
+            check_words(shown.evaluate(TEXTS))
+    for scheme in SCHEMES:
+        shown.emulate_media(color_scheme=scheme)
+        with subtests.test("words and lines have the contrast that WCAG asks for", scheme=scheme):
+            check_contrast(name, shown.evaluate(COLOURS))
     assert watched == [f"request {shown.url}"]
     assert shown.evaluate("document.scripts.length") == 0
 
 
-def test_the_policy_stops_a_script_a_picture_and_a_foreign_style(show: Callable[..., Any]) -> None:
-    watched: list[str] = []
-    shown = show("binary", watch=watched)
-    paper = shown.evaluate("getComputedStyle(document.body).backgroundColor")
-    shown.evaluate(
-        """() => {
-          for (const [name, content] of [["script", "document.title = 'ran'"], ["style", "body { background: red }"]]) {
-            const made = document.createElement(name);
-            made.textContent = content;
-            document.head.append(made);
-          }
-          document.body.append(Object.assign(new Image(), { src: "http://localhost:9/picture.png" }));
-        }"""
-    )
-    shown.wait_for_timeout(50)
-    assert shown.title() == "<script>alert(0)</script>"
-    assert shown.evaluate("getComputedStyle(document.body).backgroundColor") == paper
-    assert sum("Content Security Policy" in each for each in watched) == 3
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", MADE)
-def test_a_page_is_no_wider_than_the_screen(show: Callable[..., Any], name: str, width: int) -> None:
-    shown = show(name, width)
-    room, needed = shown.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollWidth]")
-    assert room == width
-    assert needed <= room
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", MADE)
-def test_no_words_of_a_drawing_are_cut_or_overlap(show: Callable[..., Any], name: str, width: int) -> None:
-    drawings = show(name, width).evaluate(TEXTS)
+def check_words(drawings: list[dict[str, Any]]) -> None:
     assert drawings
     for each in drawings:
         for text in each["texts"]:
             assert within(text["box"], each["svg"], 1), (text["words"], text["box"], each["svg"])
         upright = [text for text in each["texts"] if not text["turned"]]
-        for index, one in enumerate(upright):
-            for other in upright[index + 1 :]:
-                assert not overlap(one["box"], other["box"]), (one["words"], other["words"])
+        for one, other in combinations(upright, 2):
+            assert not overlap(one["box"], other["box"]), (one["words"], other["words"])
+
+
+def check_contrast(name: str, seen: dict[str, Any]) -> None:
+    paper = rgb(seen["paper"])
+    for words, colour in seen["words"]:
+        assert contrast(rgb(colour), paper) >= 4.5, (words, colour)
+    for fill, opacity, ink in seen["cells"]:
+        assert contrast(rgb(ink), blend(rgb(fill), opacity, paper)) >= 4.5, (fill, opacity)
+    for colour in seen["marks"]:
+        assert contrast(rgb(colour), paper) >= 3, colour
+    if name == "everything":
+        assert len(seen["words"]) > 300
+        assert len(seen["marks"]) >= 4
+        fill, _, ink = seen["cells"][0]
+        assert contrast(rgb(ink), blend(rgb(fill), 0.75, paper)) >= 4.5, "a cell that holds all of its label"
+    if name == "description":
+        assert len({fill for fill, *_ in seen["cells"]}) == 2, "one colour is above zero, the other below"
 
 
 def within(inner: dict[str, float], outer: dict[str, float], slack: float) -> bool:
@@ -206,79 +198,30 @@ def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
     return across > 1 and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 3
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_all_words_have_a_contrast_of_four_and_a_half(show: Callable[..., Any], scheme: str) -> None:
-    seen = show("everything", scheme=scheme).evaluate(COLOURS)
-    paper = rgb(seen["paper"])
-    assert len(seen["words"]) > 300
-    for words, colour in seen["words"]:
-        assert contrast(rgb(colour), paper) >= 4.5, (words, colour)
-    for fill, opacity, ink in seen["cells"]:
-        assert contrast(rgb(ink), blend(rgb(fill), opacity, paper)) >= 4.5, (fill, opacity)
-    fill, _, ink = seen["cells"][0]
-    assert contrast(rgb(ink), blend(rgb(fill), 0.75, paper)) >= 4.5, "a cell that holds all of its label"
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", [*SEARCHES, *DESCRIPTIONS, *RUNS])
-def test_all_words_and_lines_of_a_search_a_description_and_a_run_can_be_seen(
-    show: Callable[..., Any], name: str, scheme: str
-) -> None:
-    seen = show(name, scheme=scheme).evaluate(COLOURS)
-    for words, colour in seen["words"]:
-        assert contrast(rgb(colour), rgb(seen["paper"])) >= 4.5, (words, colour)
-    for colour in seen["marks"]:
-        assert contrast(rgb(colour), rgb(seen["paper"])) >= 3, colour
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_numbers_in_cells_of_correlations_can_be_read(show: Callable[..., Any], scheme: str) -> None:
-    seen = show("description", scheme=scheme).evaluate(COLOURS)
-    assert len({fill for fill, *_ in seen["cells"]}) == 2, "one colour is above zero, the other below"
-    for fill, opacity, ink in seen["cells"]:
-        assert contrast(rgb(ink), blend(rgb(fill), opacity, rgb(seen["paper"]))) >= 4.5, (fill, opacity)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_all_lines_have_a_contrast_of_three(show: Callable[..., Any], scheme: str) -> None:
-    seen = show("everything", scheme=scheme).evaluate(COLOURS)
-    assert len(seen["marks"]) >= 4
-    for colour in seen["marks"]:
-        assert contrast(rgb(colour), rgb(seen["paper"])) >= 3, colour
+def test_the_policy_stops_a_script_a_picture_and_a_foreign_style(show: Callable[..., Any]) -> None:
+    shown = show("binary")
+    paper = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sorted(shown.evaluate(INTRUDE)) == ["img-src", "script-src-elem", "style-src-elem"]
+    assert shown.title() == "<script>alert(0)</script>"
+    assert shown.evaluate("getComputedStyle(document.body).backgroundColor") == paper
 
 
 def test_light_and_dark_are_two_sets_of_colours_and_paper_is_always_light(show: Callable[..., Any]) -> None:
-    light, dark = (show("binary", scheme=scheme, watch=[]) for scheme in SCHEMES)
-    seen = {name: shown.evaluate(COLOURS) for name, shown in (("light", light), ("dark", dark))}
+    seen, shown = {}, show("binary")
+    for name, media in MEDIA.items():
+        shown.emulate_media(**media)
+        seen[name] = shown.evaluate(COLOURS)
     assert luminance(rgb(seen["light"]["paper"])) > 0.9
     assert luminance(rgb(seen["dark"]["paper"])) < 0.02
     assert not set(seen["light"]["marks"]) & set(seen["dark"]["marks"])
-    dark.emulate_media(media="print")
-    assert dark.evaluate(COLOURS)["paper"] == seen["light"]["paper"]
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_roc_curve_is_where_its_numbers_say(show: Callable[..., Any], width: int) -> None:
-    """The sample is y = x ** (1/4): its area is 4/5."""
-    seen = show("binary", width).evaluate(CURVE)
-    assert seen["title"] == "ROC curve"
-    rows = seen["rows"]
-    left, right = rows[0]["left"], rows[0]["right"]
-    bottom, top = max(row["top"] for row in rows), min(row["top"] for row in rows)
-    assert within(seen["box"], {"left": left, "right": right, "top": top, "bottom": bottom}, 2)
-    assert within(seen["box"], seen["drawing"], 0)
-    curve = [((x - left) / (right - left), (bottom - y) / (bottom - top)) for x, y in seen["points"]]
-    for x, y in [(0, 0), (0.0625, 0.5), (0.25, 0.5**0.5), (0.4096, 0.8), (1, 1)]:
-        assert min(max(abs(x - a), abs(y - b)) for a, b in curve) < 0.01
-    area = sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(curve))
-    assert area == pytest.approx(0.8, abs=0.01)
+    assert seen["print"]["paper"] == seen["light"]["paper"]
 
 
 @pytest.mark.parametrize(("scheme", "colour"), [("light", (0, 114, 178)), ("dark", (86, 180, 233))])
 def test_the_curve_is_drawn_in_its_colour(show: Callable[..., Any], scheme: str, colour: tuple[int, int, int]) -> None:
     from PIL import Image
 
-    drawn = show("binary", scheme=scheme).locator("figure svg.chart").first
+    drawn = show("binary", color_scheme=scheme).locator("figure svg.chart").first
     picture = Image.open(io.BytesIO(drawn.screenshot())).convert("RGB")
     wide, high = picture.size
     pixels = picture.load()
@@ -289,10 +232,11 @@ def test_the_curve_is_drawn_in_its_colour(show: Callable[..., Any], scheme: str,
 
 
 def test_numbers_open_without_a_script(show: Callable[..., Any]) -> None:
-    shown = show("binary", 375, watch=[])
+    shown = show("binary")
+    shown.set_viewport_size({"width": 375, "height": 900})
     numbers = shown.locator("figure", has_text="Calibration").locator("details").first
     assert not numbers.locator("table").is_visible()
     numbers.locator("summary").click()
     assert numbers.locator("table").is_visible()
-    room, needed = shown.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollWidth]")
+    room, needed = shown.evaluate(ROOM)
     assert needed <= room

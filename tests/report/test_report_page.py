@@ -37,18 +37,9 @@ def hostile() -> Node:
 
 
 @pytest.fixture(scope="module")
-def search() -> Node:
-    return parse(searches.render(searches.search()))
-
-
-@pytest.fixture(scope="module")
-def hostile_search() -> Node:
-    return parse(searches.render(searches.hostile_search()))
-
-
-@pytest.fixture(params=["everything", "hostile", "search", "hostile_search"])
-def any_page(request: pytest.FixtureRequest) -> Node:
-    return request.getfixturevalue(request.param)
+def pages(everything: Node, hostile: Node) -> list[Node]:
+    found = searches.search(), searches.hostile_search()
+    return [everything, hostile, *(parse(searches.render(each)) for each in found)]
 
 
 def elements(node: Node) -> list[Node]:
@@ -59,37 +50,39 @@ def tips(node: Node, name: str, kind: str) -> list[str]:
     return [each.all("title")[0].text for each in node.all(name, kind)]
 
 
-def test_nothing_runs_and_nothing_is_fetched(any_page: Node) -> None:
-    for node in elements(any_page):
-        assert node.name not in ("script", "img", "link", "iframe", "object", "embed", "base", "form", "image", "use")
+def test_nothing_runs_and_nothing_is_fetched(pages: list[Node]) -> None:
+    acts = {"script", "img", "link", "iframe", "object", "embed", "base", "form", "image", "use"}
+    for node in (node for page in pages for node in elements(page)):
+        assert node.name not in acts
         assert not [name for name in node.attributes if name.startswith("on") or name in ("src", "style", "xlink:href")]
         assert node.attributes.get("href", "#").startswith("#")
-    (style,) = any_page.all("style")
-    assert not re.search(r"url\(|@import|https?:", style.text)
+    for page in pages:
+        (style,) = page.all("style")
+        assert not re.search(r"url\(|@import|https?:", style.text)
 
 
-def test_the_policy_allows_the_one_style_and_no_more(any_page: Node) -> None:
-    (policy,) = [each.attributes["content"] for each in any_page.all("meta") if "http-equiv" in each.attributes]
-    (style,) = any_page.all("style")
-    digest = base64.b64encode(hashlib.sha256(style.text.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def test_the_policy_allows_the_one_style_and_no_more(pages: list[Node]) -> None:
+    for page in pages:
+        (policy,) = [each.attributes["content"] for each in page.all("meta") if "http-equiv" in each.attributes]
+        (style,) = page.all("style")
+        digest = base64.b64encode(hashlib.sha256(style.text.encode()).digest()).decode()
+        assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def test_the_page_can_be_read_aloud(any_page: Node) -> None:
-    assert any_page.all("html")[0].attributes["lang"] == "en"
-    assert all(each.attributes.get("scope") in ("row", "col") for each in any_page.all("th"))
-    assert all(each.all("figcaption") for each in any_page.all("figure"))
-    for drawn in any_page.all("svg"):
-        assert drawn.attributes["role"] == "img"
-        assert [child.name for child in drawn.children[:2]] == ["title", "desc"]
-        assert drawn.children[0].text
-
-
-def test_headings_go_down_one_level_at_a_time(any_page: Node) -> None:
-    levels = [int(node.name[1]) for node in elements(any_page) if re.fullmatch("h[1-6]", node.name)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert max(after - before for before, after in pairwise(levels)) == 1
+def test_the_page_can_be_read_aloud_and_headings_go_down_one_level_at_a_time(pages: list[Node]) -> None:
+    for page in pages:
+        assert page.all("html")[0].attributes["lang"] == "en"
+        assert all(each.attributes.get("scope") in ("row", "col") for each in page.all("th"))
+        assert all(each.all("figcaption") for each in page.all("figure"))
+        for drawn in page.all("svg"):
+            assert drawn.attributes["role"] == "img"
+            assert [child.name for child in drawn.children[:2]] == ["title", "desc"]
+            assert drawn.children[0].text
+    for page in pages:
+        levels = [int(node.name[1]) for node in elements(page) if re.fullmatch("h[1-6]", node.name)]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert max(after - before for before, after in pairwise(levels)) == 1
 
 
 def test_anchors_are_unique_and_links_lead_to_them(everything: Node) -> None:
@@ -101,28 +94,18 @@ def test_anchors_are_unique_and_links_lead_to_them(everything: Node) -> None:
 
 
 @pytest.mark.thorough
-def test_equal_evaluations_give_equal_pages() -> None:
+def test_equal_evaluations_give_equal_pages_which_are_small_whatever_is_drawn() -> None:
     assert render(samples.everything()) == render(samples.everything())
-
-
-def test_an_ordinary_page_is_small() -> None:
     assert len(render(samples.everything()).encode()) < 300_000
-
-
-@pytest.mark.thorough
-def test_long_curves_and_many_labels_do_not_make_a_long_page() -> None:
     steps = [index / 99_999 for index in range(100_000)]
     many = samples.multiclass(tuple(range(80))).tables
     tables = {"roc": pa.table({"falsePositiveRate": steps, "truePositiveRate": steps, "threshold": steps}), **many}
     assert len(render(Evaluation({"areaUnderROC": 0.5}, tables=tables)).encode()) < 100_000
 
 
-def test_title_and_details_head_the_page(everything: Node) -> None:
+def test_title_and_details_head_the_page_and_metrics_say_all_that_is_known_of_them(everything: Node) -> None:
     assert everything.all("h1")[0].text == everything.all("title")[0].text == "All evaluators"
     assert [node.text for node in everything.all("dd")] == ["200,000", "spark"]
-
-
-def test_metrics_say_value_interval_bound_reason_and_direction() -> None:
     rows = page(samples.binary()).all("div", "metrics")[0].all("tr")[1:]
     texts = {row.all("th")[0].text: [cell.text.split("\n")[0] for cell in row.all("td")] for row in rows}
     assert texts["areaUnderPR"] == ["0.61230.5800 to 0.6400exact to 0.0002", "\u2191 higher"]
@@ -132,65 +115,47 @@ def test_metrics_say_value_interval_bound_reason_and_direction() -> None:
 
 
 @pytest.mark.thorough
-def test_names_with_a_prefix_are_sections() -> None:
+def test_a_name_with_a_prefix_is_a_section_and_a_column_with_a_dot_is_none() -> None:
     joined = Evaluation.joined([samples.binary().named("shop.clicks"), samples.regression().named("price")])
     first, second = page(joined).all("section")
     assert [first.all("h2")[0].text, second.all("h2")[0].text] == ["shop.clicks", "price"]
     assert "Area under the curve 0.8000." in figure(first, "ROC curve").text
     assert figure(first, "By country").all("line", "marker")
     assert not [node for node in second.all("h3") if node.text == "ROC curve"]
-
-
-def test_a_column_with_a_dot_in_its_name_is_no_prefix() -> None:
     sliced = Evaluation({"areaUnderROC": 0.8}, slices={"user.country": samples.slices()})
     (section,) = page(sliced).all("section")
     assert figure(section, "By user.country").all("line", "marker")
 
 
-def test_hostile_text_is_text(hostile: Node) -> None:
+def test_hostile_text_is_text_in_elements_attributes_and_metrics(hostile: Node) -> None:
     assert "<script>alert(1)</script>" in hostile.text
     assert "because </td></table><script>alert(4)</script>" in hostile.text
     assert "\u202e" not in hostile.text
     assert "\x00" not in hostile.text
     assert {"(null)", "(empty)", "(blank)"} <= {node.text for node in hostile.all("text", "label")}
     assert max(len(word) for word in hostile.all("main")[0].text.split()) < 210
-
-
-def test_an_attribute_cannot_be_left() -> None:
     (drawn,) = parse(str(element("g", {"class": '"><script>&'}, element("title", {}, "x")))).children
     assert (drawn.name, drawn.attributes) == ("g", {"class": '"><script>&'})
-
-
-def test_metrics_that_are_no_numbers_are_undefined(hostile: Node) -> None:
     rows = {row.all("th")[0].text: row for row in hostile.all("div", "metrics")[0].all("tr")[1:]}
     assert rows["<i>metric</i>"].all("td", "undefined")
     assert not rows["tiny"].all("td", "undefined")
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_table_without_rows_or_columns_is_said_to_be_empty(name: str) -> None:
-    for table in (pa.table({}), pa.table({"label": pa.array([], pa.string())}), pa.table({"other": [1]})):
-        made = page(Evaluation({"rmse": 0.5}, tables={name: table}))
-        assert not made.all("svg")
-        assert all("nothing to show" in each.text for each in made.all("figure"))
-        assert made.all("figure")
-
-
-def test_an_evaluation_of_nothing_is_a_page() -> None:
+def test_a_table_without_rows_or_columns_is_said_to_be_empty_and_an_evaluation_of_nothing_is_a_page() -> None:
+    for name in KNOWN:
+        for table in (pa.table({}), pa.table({"label": pa.array([], pa.string())}), pa.table({"other": [1]})):
+            made = page(Evaluation({"rmse": 0.5}, tables={name: table}))
+            assert not made.all("svg"), name
+            assert made.all("figure"), name
+            assert all("nothing to show" in each.text for each in made.all("figure")), name
     assert "no metric was asked for" in page(Evaluation()).text
 
 
 def test_a_table_of_an_unknown_name_is_shown_as_it_is() -> None:
     table = pa.table({"word": ["a", None], "count": [1200, 3]})
     shown = figure(page(Evaluation({"rmse": 1.0}, tables={"vocabulary": table})), "vocabulary")
-    assert [node.text for node in (*shown.all("th"), *shown.all("td"))] == [
-        "word",
-        "count",
-        "a",
-        "(null)",
-        "1,200",
-        "3",
-    ]
+    cells = [node.text for node in (*shown.all("th"), *shown.all("td"))]
+    assert cells == ["word", "count", "a", "(null)", "1,200", "3"]
 
 
 def test_the_roc_curve_goes_through_its_points() -> None:
@@ -204,49 +169,33 @@ def test_the_roc_curve_goes_through_its_points() -> None:
         assert (bottom - y) / (bottom - top) == pytest.approx(max(rate, 0) ** 0.25, abs=0.011 if rate < 0.01 else 1e-3)
 
 
-def test_the_base_rate_is_the_precision_of_calling_all_positive() -> None:
+def test_the_base_rate_is_the_precision_of_calling_all_positive_at_the_last_threshold() -> None:
     drawn = figure(page(samples.binary()), "Precision and recall")
     bottom, top = scale_of(drawn, "y", "0.0", "1.0")
     (rule,) = drawn.all("line", "reference")
     assert (bottom - rule.number("y1")) / (bottom - top) == pytest.approx(0.3, abs=1e-3)
     assert "base rate 30%" in drawn.text
-
-
-def test_thresholds_that_find_all_positives_early_do_not_raise_the_base_rate() -> None:
     table = pa.table({"recall": [0.5, 1.0, 1.0], "precision": [1.0, 0.8, 0.25], "threshold": [0.9, 0.5, 0.1]})
     shown = figure(page(Evaluation({"areaUnderPR": 0.9}, tables={"pr": table})), "Precision and recall")
     assert "base rate 25%" in shown.text
 
 
-def test_the_area_of_a_calibration_dot_is_in_proportion_to_its_weight() -> None:
+def test_a_calibration_has_dots_and_a_gap_by_weight() -> None:
     dots = figure(page(samples.binary()), "Calibration").all("circle", "dot")
     first, second = dots[0].number("r"), dots[1].number("r")
     assert (second / first) ** 2 == pytest.approx(41 / 52, rel=5e-3)
-
-
-def test_the_gap_of_a_calibration_is_weighted() -> None:
-    table = pa.table(
-        {
-            "lower": [0.0, 0.5],
-            "upper": [0.5, 1.0],
-            "weight": [3.0, 1.0],
-            "predicted": [0.2, 0.9],
-            "observed": [0.3, 0.5],
-        }
-    )
+    bins = {"lower": [0.0, 0.5], "upper": [0.5, 1.0], "weight": [3.0, 1.0]}
+    table = pa.table({**bins, "predicted": [0.2, 0.9], "observed": [0.3, 0.5]})
     shown = figure(page(Evaluation({"logLoss": 0.1}, tables={"calibration": table})), "Calibration")
     assert f"{(3 * 0.1 + 0.4) / 4:.4f} apart" in shown.text
 
 
-def test_bars_are_as_long_as_their_values() -> None:
+def test_bars_are_as_long_as_their_values_and_reach_left_of_zero() -> None:
     bars = figure(page(samples.multilabel()), "By label").all("rect", "bar")
     widths = [bar.number("width") for bar in bars]
     values = [0.9, 0.2, 0.3, 0.5, 0.4, 0.45, 0.1, 0.6, 0.17]
     lengths = [width / value for width, value in zip(widths, values, strict=True)]
     assert lengths == pytest.approx([lengths[0]] * 9, rel=5e-3)
-
-
-def test_a_negative_silhouette_reaches_left_of_zero() -> None:
     shown = figure(page(samples.clustering()), "Clusters")
     zeros = [line.number("x1") for line in shown.all("line", "base")]
     bars = [bar for bar in shown.all("rect", "bar") if "silhouette" in bar.all("title")[0].text]
@@ -267,8 +216,7 @@ def matrix(shown: Node) -> dict[tuple[str, str], float]:
 
 
 def test_a_cell_is_shaded_by_its_share_of_the_true_label() -> None:
-    table = pa.table({"label": [0, 0, 1], "prediction": [0, 1, 1], "weight": [3.0, 1.0, 2.0]})
-    shown = figure(page(Evaluation({"f1": 0.8}, tables={"confusionMatrix": table})), "Confusion matrix")
+    shown = confusion(label=[0, 0, 1], prediction=[0, 1, 1], weight=[3.0, 1.0, 2.0])
     shades = [cell.number("fill-opacity") / 0.75 for cell in shown.all("rect", "cell")]
     assert shades == pytest.approx([0.75, 0.25, 0.0, 1.0], abs=0.01)
     assert matrix(shown) == {("0", "0"): 3.0, ("0", "1"): 1.0, ("1", "0"): 0.0, ("1", "1"): 2.0}
@@ -287,24 +235,21 @@ def test_the_labels_of_least_weight_are_one_and_no_weight_is_lost() -> None:
     assert {label for label, _ in cells} == {*sorted(totals, key=lambda label: -totals[label])[:12], "other"}
 
 
-def test_the_order_of_its_rows_does_not_change_a_matrix() -> None:
+def test_labels_of_a_matrix_are_in_order_by_value_and_null_is_one_of_its_own() -> None:
     table = samples.multiclass().tables["confusionMatrix"]
     turned = table.take(list(range(table.num_rows))[::-1])
     first, second = (Evaluation({"f1": 0.8}, tables={"confusionMatrix": each}) for each in (table, turned))
     drawn = [re.findall(r"<svg.*?</svg>", render(each), re.DOTALL) for each in (first, second)]
     assert drawn[0] == drawn[1]
-
-
-def test_null_is_a_label_of_its_own() -> None:
-    table = pa.table({"label": ["1", None, "1"], "prediction": ["1", None, None], "weight": [1.0, 2.0, 4.0]})
-    shown = figure(page(Evaluation({"f1": 0.8}, tables={"confusionMatrix": table})), "Confusion matrix")
+    shown = confusion(label=["1", None, "1"], prediction=["1", None, None], weight=[1.0, 2.0, 4.0])
     assert matrix(shown) == {("(null)", "(null)"): 2.0, ("(null)", "1"): 0.0, ("1", "(null)"): 4.0, ("1", "1"): 1.0}
-
-
-def test_labels_are_compared_by_value() -> None:
-    table = pa.table({"label": pa.array([0, 1], pa.int32()), "prediction": [0.0, 1.0], "weight": [1.0, 2.0]})
-    shown = figure(page(Evaluation({"f1": 1.0}, tables={"confusionMatrix": table})), "Confusion matrix")
+    shown = confusion(label=pa.array([0, 1], pa.int32()), prediction=[0.0, 1.0], weight=[1.0, 2.0])
     assert matrix(shown) == {("0", "0"): 1.0, ("0", "1"): 0.0, ("1", "0"): 0.0, ("1", "1"): 2.0}
+
+
+def confusion(**columns: list[object]) -> Node:
+    table = pa.table(columns)
+    return figure(page(Evaluation({"f1": 0.8}, tables={"confusionMatrix": table})), "Confusion matrix")
 
 
 def test_a_whisker_is_two_standard_deviations_long() -> None:
@@ -337,22 +282,16 @@ def sliced(values: list[float | None], better: bool | None) -> Node:
     return figure(page(Evaluation({"m": 0.4}, slices={"part": table}, larger_better=known)), "By part")
 
 
-@pytest.mark.parametrize(
-    ("better", "order"),
-    [(True, ["p2", "p0", "p3", "p1"]), (False, ["p3", "p0", "p2", "p1"]), (None, ["p0", "p1", "p2", "p3"])],
-)
-def test_the_worst_slice_comes_first_and_undefined_ones_last(better: bool | None, order: list[str]) -> None:
-    shown = sliced([0.5, None, 0.2, 0.8], better)
-    assert [row.all("th")[0].text for row in shown.all("tbody")[0].all("tr")] == order
+def test_the_worst_slice_comes_first_and_undefined_ones_last() -> None:
+    for better, order in ((True, "p2 p0 p3 p1"), (False, "p3 p0 p2 p1"), (None, "p0 p1 p2 p3")):
+        shown = sliced([0.5, None, 0.2, 0.8], better)
+        assert [row.all("th")[0].text for row in shown.all("tbody")[0].all("tr")] == order.split()
 
 
-def test_the_marker_stands_at_the_overall_value_on_the_scale_of_the_bars() -> None:
+def test_slices_have_a_marker_at_the_overall_value_and_are_cut_at_a_hundred() -> None:
     first = sliced([0.8, 0.2], True).all("svg")[1]
     start, bar, mark = first.all("line", "base")[0], first.all("rect", "bar")[0], first.all("line", "marker")[0]
     assert (mark.number("x1") - start.number("x1")) / bar.number("width") == pytest.approx(0.4 / 0.8, abs=1e-3)
-
-
-def test_more_than_a_hundred_slices_are_cut_and_it_says_so() -> None:
     shown = sliced([index / 1500 for index in range(1234)], True)
     assert len(shown.all("tbody")[0].all("tr")) == 100
     assert "The first 100 rows are shown; 1,134 more are not." in shown.text

@@ -9,62 +9,36 @@ from hypothesis import strategies as st
 from penstock.report.text import clean, measure, shorten, show_compact, show_count, show_label, show_number, show_share
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (0.734214, "0.7342"),
-        (0.0, "0.0000"),
-        (1.0, "1.0000"),
-        (-0.5, "\u22120.5000"),
-        (64.2519, "64.252"),
-        (4128.31, "4,128.3"),
-        (12345678.9, "12,345,679"),
-        (200000.0, "200,000"),
-        (0.00001234, "1.23e-05"),
-        (-1.5e22, "\u22121.50e+22"),
-        (math.inf, "\u221e"),
-        (math.nan, "undefined"),
-        (None, "undefined"),
-    ],
-)
-def test_numbers_have_separators_and_decimals_by_their_size(value: float | None, expected: str) -> None:
-    assert show_number(value) == expected
+def test_numbers_have_separators_and_decimals_by_their_size() -> None:
+    shown = {
+        0.734214: "0.7342",
+        0.0: "0.0000",
+        1.0: "1.0000",
+        -0.5: "\u22120.5000",
+        64.2519: "64.252",
+        4128.31: "4,128.3",
+        12345678.9: "12,345,679",
+        200000.0: "200,000",
+        0.00001234: "1.23e-05",
+        -1.5e22: "\u22121.50e+22",
+        math.inf: "\u221e",
+        math.nan: "undefined",
+        None: "undefined",
+    }
+    assert {value: show_number(value) for value in shown} == shown
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0.1, "10%"), (0.1234, "12.3%"), (1.0, "100%"), (0.0005, "0.1%")])
-def test_shares_are_percentages(value: float, expected: str) -> None:
-    assert show_share(value) == expected
+def test_shares_counts_and_compact_numbers_are_short() -> None:
+    assert [show_share(value) for value in (0.1, 0.1234, 1.0, 0.0005)] == ["10%", "12.3%", "100%", "0.1%"]
+    shown = [show_count(value) for value in (0.0, 1234567.0, -3.0, 2.5)]
+    assert shown == ["0", "1,234,567", "\u22123", "2.5000"]
+    shown = {0.0: "0", 0.25: "0.25", 999.0: "999", 9999.0: "9,999", 11479.0: "11.5k", 999960.0: "1000k", 3e9: "3B"}
+    assert {value: show_compact(value) for value in shown} == shown
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(0.0, "0"), (1234567.0, "1,234,567"), (-3.0, "\u22123"), (2.5, "2.5000")]
-)
-def test_counts_have_decimals_only_where_they_are_not_whole(value: float, expected: str) -> None:
-    assert show_count(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (0.0, "0"),
-        (0.25, "0.25"),
-        (999.0, "999"),
-        (9999.0, "9,999"),
-        (11479.0, "11.5k"),
-        (999960.0, "1000k"),
-        (3e9, "3B"),
-    ],
-)
-def test_compact_numbers_are_short(value: float, expected: str) -> None:
-    assert show_compact(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(None, "(null)"), ("", "(empty)"), ("  ", "(blank)"), (3.0, "3"), (2.5, "2.5"), (False, "false"), ("a\nb", "a b")],
-)
-def test_labels_without_words_are_named(value: object, expected: str) -> None:
-    assert show_label(value) == expected
+def test_labels_without_words_are_named() -> None:
+    shown = {None: "(null)", "": "(empty)", "  ": "(blank)", 3.0: "3", 2.5: "2.5", False: "false", "a\nb": "a b"}
+    assert {value: show_label(value) for value in shown} == shown
 
 
 @pytest.mark.thorough

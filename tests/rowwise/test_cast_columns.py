@@ -55,11 +55,10 @@ NUMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("found", "wanted", "values", "expected"), NUMBERS, ids=lambda value: str(value)[:20])
-def test_numbers_stay_what_they_are_or_are_null(
-    found: pa.DataType, wanted: str, values: list[Any], expected: list[Any]
-) -> None:
-    assert cast_to_null(values, found, wanted) == expected
+def test_numbers_stay_what_they_are_or_are_null(subtests: pytest.Subtests) -> None:
+    for found, wanted, values, expected in NUMBERS:
+        with subtests.test(found=found, wanted=wanted, values=values):
+            assert cast_to_null(values, found, wanted) == expected
 
 
 TEXTS = [
@@ -82,10 +81,11 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("wanted", "texts", "expected"), TEXTS, ids=lambda value: str(value)[:20])
-def test_a_text_is_read_by_itself(wanted: str, texts: list[str], expected: list[Any]) -> None:
-    assert cast_to_null(texts, pa.string(), wanted) == expected
-    assert [cast_to_null([text], pa.string(), wanted)[0] for text in texts] == expected
+def test_a_text_is_read_by_itself(subtests: pytest.Subtests) -> None:
+    for wanted, texts, expected in TEXTS:
+        with subtests.test(wanted=wanted, texts=texts):
+            assert cast_to_null(texts, pa.string(), wanted) == expected
+            assert [cast_to_null([text], pa.string(), wanted)[0] for text in texts] == expected
 
 
 def test_nanoseconds_of_texts_are_whole_or_null() -> None:
@@ -115,10 +115,11 @@ def test_times_of_other_units_stay_what_they_are_or_are_null() -> None:
 WHOLE = ["int8", "uint64", "int64", "float32", "float64", "decimal128(10, 0)", "string"]
 
 
-@pytest.mark.parametrize(("found", "wanted"), [*itertools.permutations(WHOLE, 2)])
-def test_small_whole_numbers_go_everywhere_and_back(found: str, wanted: str) -> None:
-    start = one([0, 1, 100, None], pa.int64()).cast({"x": found})
-    assert start.cast({"x": wanted}).cast({"x": "int64"}).to_arrow()["x"].to_pylist() == [0, 1, 100, None]
+def test_small_whole_numbers_go_everywhere_and_back(subtests: pytest.Subtests) -> None:
+    for found, wanted in [*itertools.permutations(WHOLE, 2)]:
+        with subtests.test(found=found, wanted=wanted):
+            start = one([0, 1, 100, None], pa.int64()).cast({"x": found})
+            assert start.cast({"x": wanted}).cast({"x": "int64"}).to_arrow()["x"].to_pylist() == [0, 1, 100, None]
 
 
 # Errors
@@ -131,19 +132,19 @@ def files(folder: Path) -> Path:
     return folder
 
 
-def test_the_first_bad_value_is_named_with_file_and_row(engine: Engine, tmp_path: Path) -> None:
-    data = engine.read_parquet(files(tmp_path), allow_unmanifested=True)
+def test_the_first_bad_value_is_named_with_file_and_row(local: Engine, tmp_path: Path) -> None:
+    data = local.read_parquet(files(tmp_path), allow_unmanifested=True)
     with pytest.raises(DataValueError, match=r"column 'x' has 2 value\(s\) that int64 does not hold: 'six'") as caught:
         data.cast({"x": "int64"}).to_arrow()
     assert (caught.value.place["path"], caught.value.row) == (str(tmp_path / "2.parquet"), 1)
 
 
-def test_nulls_are_counted_where_the_rows_are_written(engine: Engine, tmp_path: Path) -> None:
+def test_nulls_are_counted_where_the_rows_are_written(local: Engine, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    data = engine.read_parquet(files(tmp_path / "in"), allow_unmanifested=True)
+    data = local.read_parquet(files(tmp_path / "in"), allow_unmanifested=True)
     result = data.cast({"x": "int64"}, errors="null").write(tmp_path / "out")
     assert (result.rows, result.nulled) == (9, {"cast 'x' from string to int64": 2})
-    assert engine.read_parquet(tmp_path / "out").to_arrow()["x"].to_pylist() == [1, 2, None, 3, 4, 5, None, 7, None]
+    assert local.read_parquet(tmp_path / "out").to_arrow()["x"].to_pylist() == [1, 2, None, 3, 4, 5, None, 7, None]
 
 
 def test_rows_are_set_aside_as_they_came_with_the_reason(engine: Engine, tmp_path: Path) -> None:
@@ -172,23 +173,21 @@ def test_rows_are_the_same_whichever_columns_are_read() -> None:
     assert restricted(data, ["y"]).cast({"x": "int8"}).select("y").count() == 2
 
 
-@pytest.mark.parametrize(
-    ("found", "wanted"),
-    [
+def test_types_without_a_way_between_them_are_refused_before_reading(subtests: pytest.Subtests) -> None:
+    for found, wanted in [
         (pa.int64(), "timestamp"), (pa.timestamp("us"), "int64"), (pa.timestamp("us"), "timestamp[us, tz=UTC]"),
         (pa.timestamp("us", "UTC"), "date32"), (pa.string(), "list<item: int8>"), (pa.list_(pa.int8()), "string"),
         (pa.bool_(), "date32"), (pa.string(), "time64[us]"), (pa.int8(), "null"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_types_without_a_way_between_them_are_refused_before_reading(found: pa.DataType, wanted: str) -> None:
-    with pytest.raises(SchemaError, match="cast cannot turn column 'x' from"):
-        one([], found).cast({"x": wanted})
+    ]:  # fmt: skip
+        with (
+            subtests.test(found=found, wanted=wanted),
+            pytest.raises(SchemaError, match="cast cannot turn column 'x' from"),
+        ):
+            one([], found).cast({"x": wanted})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "match"),
-    [
+def test_mistakes_in_a_cast_are_named_before_reading(subtests: pytest.Subtests) -> None:
+    for arguments, kind, match in [
         (({"x": "int9"},), ConfigError, "type 'int9' of column 'x' is not known"),
         (({"y": "int8"},), SchemaError, "column 'y' is not in the data"),
         (({},), ConfigError, "takes a mapping"),
@@ -196,9 +195,8 @@ def test_types_without_a_way_between_them_are_refused_before_reading(found: pa.D
         (({"x": "int8"}, "raise", {"x": "%Y"}), SchemaError, "format for column 'x'"),
         (({"x": "date32"}, "raise", {"x": "%H:%M"}), ConfigError, "does not read date32"),
         (({"x": "timestamp"}, "raise", {"x": "%Y-%m-%d %H:%M %z"}), ConfigError, "does not read timestamp"),
-    ],
-)
-def test_mistakes_in_a_cast_are_named_before_reading(arguments: Any, kind: type[Exception], match: str) -> None:
-    types, *rest = arguments
-    with pytest.raises(kind, match=match):
-        one(["1"], pa.string()).cast(types, **dict(zip(("errors", "formats"), rest, strict=False)))
+    ]:
+        with subtests.test(arguments=arguments, kind=kind):
+            types, *rest = arguments
+            with pytest.raises(kind, match=match):
+                one(["1"], pa.string()).cast(types, **dict(zip(("errors", "formats"), rest, strict=False)))

@@ -16,8 +16,8 @@ TABLE = pa.table({"id": range(6), "l": [[1.0, None], [], None, [float("nan")], [
 ROWS = [(0, 1.0), (0, None), (1, None), (2, None), (3, None), (4, 2.0), (4, 3.0), (4, 4.0), (5, None)]
 
 
-def test_every_value_is_a_row_and_an_empty_list_is_null(engine: Engine) -> None:
-    made = engine.from_arrow(TABLE, fragment_bytes=80).explode("l")
+def test_every_value_is_a_row_and_an_empty_list_is_null(local: Engine) -> None:
+    made = local.from_arrow(TABLE, fragment_bytes=80).explode("l")
     assert made.schema == pa.schema({"id": pa.int64(), "l": pa.float64()})
     assert made.to_polars().rows() == ROWS
     assert made.select("id").to_polars().rows() == [row[:1] for row in ROWS]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import narwhals as nw
 import pyarrow as pa
 import pytest
@@ -44,9 +42,8 @@ def test_only_what_is_asked_for_is_read_under_its_old_name() -> None:
     assert made.select("id").to_arrow().to_pydict() == {"id": [1, 2, 3]}
 
 
-@pytest.mark.parametrize(
-    ("names", "kind", "match"),
-    [
+def test_a_rename_that_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
+    for names, kind, match in [
         ({"a": "b"}, ConfigError, "would call 2 columns 'b': a, b"),
         ({"a": "z", "b": "z"}, ConfigError, "would call 2 columns 'z': a, b"),
         ({"aa": "z"}, SchemaError, "column 'aa' is not in the data"),
@@ -55,11 +52,9 @@ def test_only_what_is_asked_for_is_read_under_its_old_name() -> None:
         ({"a": 1}, ConfigError, "expected strings"),
         ({}, ConfigError, "mapping"),
         ("a", ConfigError, "takes a mapping"),
-    ],
-)
-def test_a_rename_that_cannot_be_is_refused(names: Any, kind: type[Exception], match: str) -> None:
-    with pytest.raises(kind, match=match):
-        data().rename(names)
+    ]:
+        with subtests.test(names=names), pytest.raises(kind, match=match):
+            data().rename(names)
 
 
 def test_columns_are_dropped_by_name() -> None:

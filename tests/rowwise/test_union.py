@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
@@ -38,12 +37,12 @@ def test_rows_of_the_first_come_first_in_types_that_hold_all(engine: Engine) -> 
     assert made.count() == 50
 
 
-def test_files_of_several_formats_and_steps_of_their_own_are_one(engine: Engine, tmp_path: Path) -> None:
+def test_files_of_several_formats_and_steps_of_their_own_are_one(local: Engine, tmp_path: Path) -> None:
     pq.write_table(FIRST, tmp_path / "a.parquet")
     pacsv.write_csv(SECOND, tmp_path / "b.csv")
-    old = engine.read_parquet(tmp_path / "a.parquet").filter(nw.col("id") >= 25)
-    new = engine.read_csv(tmp_path / "b.csv", schema={"s": "string", "id": "int64", "x": "float64"})
-    listed = engine.from_arrow(pa.table({"id": [50, 51], "l": [[1.5, 2.5], None]})).explode("l").rename({"l": "x"})
+    old = local.read_parquet(tmp_path / "a.parquet").filter(nw.col("id") >= 25)
+    new = local.read_csv(tmp_path / "b.csv", schema={"s": "string", "id": "int64", "x": "float64"})
+    listed = local.from_arrow(pa.table({"id": [50, 51], "l": [[1.5, 2.5], None]})).explode("l").rename({"l": "x"})
     made = old.union(new.with_columns(s=nw.lit("c")), listed.with_columns(s=nw.col("id").cast(nw.String)))
     rows = made.to_arrow().to_pylist()
     assert [row["id"] for row in rows] == [*range(25, 50), 50, 50, 51]
@@ -54,8 +53,8 @@ def test_files_of_several_formats_and_steps_of_their_own_are_one(engine: Engine,
 
 
 @pytest.mark.thorough
-def test_splits_and_folds_deal_the_rows_as_those_of_one_table(engine: Engine) -> None:
-    made, whole = two(engine), engine.from_arrow(WHOLE, fragment_bytes=700)
+def test_splits_and_folds_deal_the_rows_as_those_of_one_table(local: Engine) -> None:
+    made, whole = two(local), local.from_arrow(WHOLE, fragment_bytes=700)
     for ours, theirs in zip(made.split([3, 1], seed=5), whole.split([3, 1], seed=5), strict=True):
         assert ours.to_arrow().equals(theirs.to_arrow())
         assert ours.count() == theirs.count()
@@ -64,15 +63,15 @@ def test_splits_and_folds_deal_the_rows_as_those_of_one_table(engine: Engine) ->
     assert made.sample(n=7, seed=2).to_arrow().equals(whole.sample(n=7, seed=2).to_arrow())
 
 
-def test_a_lag_reaches_from_the_second_into_the_first(engine: Engine) -> None:
-    made = two(engine).lag("id", by=[], order_by=[]).to_arrow()["id_lag_1"].to_pylist()
+def test_a_lag_reaches_from_the_second_into_the_first(local: Engine) -> None:
+    made = two(local).lag("id", by=[], order_by=[]).to_arrow()["id_lag_1"].to_pylist()
     assert made == [None, *range(49)]
 
 
 @pytest.mark.thorough
-def test_a_model_fitted_on_a_union_is_that_of_the_table_cut_alike(engine: Engine) -> None:
+def test_a_model_fitted_on_a_union_is_that_of_the_table_cut_alike(local: Engine) -> None:
     pipeline = ps.Pipeline(st.Imputer("x"), st.StringIndexer("s"), st.StandardScaler(["x", "id"]))
-    made, whole = two(engine), cut(engine, WHOLE, [each.rows for each in two(engine).fragments])
+    made, whole = two(local), cut(local, WHOLE, [each.rows for each in two(local).fragments])
     assert pipeline.fit(made).digest == pipeline.fit(whole).digest
 
 
@@ -153,19 +152,17 @@ def test_a_column_that_some_lack_is_null_there() -> None:
     assert made.select("day").to_arrow()["day"].to_pylist() == [None, day]
 
 
-@pytest.mark.parametrize(
-    ("other", "kind", "match"),
-    [
+def test_what_does_not_go_together_is_refused(subtests: pytest.Subtests) -> None:
+    engine = ps.LocalEngine(device="cpu")
+    for other, kind, match in [
         (pa.table({"id": [1]}), SchemaDriftError, "column 'x' is not in dataset 2 of the union"),
         (FIRST.append_column("z", FIRST["s"]), SchemaDriftError, "column 'z' is not in dataset 1 of the union"),
         (FIRST.set_column(1, "x", FIRST["s"]), SchemaDriftError, "'x' is double in dataset 1 .* string in dataset 2"),
         (FIRST.set_column(0, "id", FIRST["x"]), SchemaDriftError, "'id' is int32 in dataset 1"),
         (None, ConfigError, "no other dataset"),
         (FIRST, ConfigError, "takes datasets, found pyarrow"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(other: Any, kind: type[Exception], match: str) -> None:
-    engine = ps.LocalEngine(device="cpu")
-    others = [] if other is None else [other if kind is ConfigError else engine.from_arrow(other)]
-    with pytest.raises(kind, match=match):
-        engine.from_arrow(FIRST).union(*others)
+    ]:
+        with subtests.test(other=other, kind=kind):
+            others = [] if other is None else [other if kind is ConfigError else engine.from_arrow(other)]
+            with pytest.raises(kind, match=match):
+                engine.from_arrow(FIRST).union(*others)

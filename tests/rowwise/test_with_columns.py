@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -98,23 +97,21 @@ def test_a_column_that_nobody_asks_for_is_neither_read_nor_computed() -> None:
     assert len(made.select("total").scan().plan()[0]) == 1
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
+def test_what_depends_on_other_rows_is_refused_with_its_column(subtests: pytest.Subtests) -> None:
+    for expression in [
         nw.col("a") - nw.col("a").mean(), nw.col("x").max(), nw.len(), nw.col("x").rank(), nw.col("s").is_duplicated(),
         nw.col("a").sum().over("b"), nw.col("l").list.len().max(), nw.col("t").min(), nw.col("s").n_unique(),
         nw.col("s").str.to_datetime("%Y-%m-%d").max(), nw.col("p").struct.field("q").sum(),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_depends_on_other_rows_is_refused_with_its_column(expression: nw.Expr) -> None:
-    with pytest.raises(SchemaError, match="column 'new' of with_columns depends on the rows beside it"):
-        cut(ps.LocalEngine(device="cpu")).with_columns(new=expression)
+    ]:  # fmt: skip
+        with (
+            subtests.test(expression=expression),
+            pytest.raises(SchemaError, match="column 'new' of with_columns depends on the rows beside it"),
+        ):
+            cut(ps.LocalEngine(device="cpu")).with_columns(new=expression)
 
 
-@pytest.mark.parametrize(
-    ("columns", "kind", "match"),
-    [
+def test_mistakes_are_named_before_anything_is_read(subtests: pytest.Subtests) -> None:
+    for columns, kind, match in [
         ({"new": nw.col("absent") + 1}, SchemaError, 'column .new. of with_columns.*"absent"'),
         ({"new": nw.col("a").shift(1)}, SchemaError, "column 'new' of with_columns.*Order-dependent"),
         ({"new": nw.col("s") + 1}, SchemaError, "arithmetic"),
@@ -122,11 +119,9 @@ def test_what_depends_on_other_rows_is_refused_with_its_column(expression: nw.Ex
         ({"new": "a"}, ConfigError, "column 'new' of with_columns is str"),
         ({"new": pl.col("a")}, ConfigError, "expected an expression of Narwhals"),
         ({}, ConfigError, "no column"),
-    ],
-)
-def test_mistakes_are_named_before_anything_is_read(columns: Any, kind: type[Exception], match: str) -> None:
-    with pytest.raises(kind, match=match):
-        cut(ps.LocalEngine(device="cpu")).with_columns(columns)
+    ]:
+        with subtests.test(columns=columns), pytest.raises(kind, match=match):
+            cut(ps.LocalEngine(device="cpu")).with_columns(columns)
 
 
 def test_a_value_that_an_expression_cannot_take_is_named_with_file_and_row(tmp_path: Path) -> None:
@@ -139,15 +134,15 @@ def test_a_value_that_an_expression_cannot_take_is_named_with_file_and_row(tmp_p
 
 
 @pytest.mark.thorough
-def test_row_numbers_survive_so_that_splits_after_it_are_those_before_it(engine: Engine) -> None:
-    data = cut(engine)
+def test_row_numbers_survive_so_that_splits_after_it_are_those_before_it(local: Engine) -> None:
+    data = cut(local)
     before = [part.to_arrow()["t"].to_pylist() for part in data.split([1, 1], seed=3)]
     made = data.with_columns(later=nw.col("t") + dt.timedelta(1)).rename({"t": "at"})
     assert [part.to_arrow()["at"].to_pylist() for part in made.split([1, 1], seed=3)] == before
     assert [fold.validation.count() for fold in made.folds(4, stratify="b")] == [10, 10, 10, 10]
 
 
-def test_a_pipeline_learns_from_computed_columns(engine: Engine) -> None:
-    data = cut(engine).with_columns(total=nw.col("a") + nw.col("b"))
+def test_a_pipeline_learns_from_computed_columns(local: Engine) -> None:
+    data = cut(local).with_columns(total=nw.col("a") + nw.col("b"))
     model = ps.Pipeline(st.Imputer("total")).fit(data)
     assert model.transform(data).to_arrow()["total"].null_count == 0

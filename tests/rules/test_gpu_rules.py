@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import pytest
+from on_stand_in import cpu, gpu, stand_in  # noqa: F401
 from rules.dirty import oracle_rows
-from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401
 
 from penstock import rules
 from penstock.engines.local import LocalEngine
 
-pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
 RULES = [
     rules.NullShare("age"),
@@ -33,8 +33,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.title for rule in RULES])
-def test_a_rule_says_what_it_says_on_a_cpu(rule: rules.DatasetRule, gpu: LocalEngine, cpu: LocalEngine) -> None:
+def test_rules_say_what_they_say_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine) -> None:
     table = oracle_rows().to_arrow()
-    found, expected = (engine.from_arrow(table).check(rule).to_dict()["outcomes"][0] for engine in (gpu, cpu))
+    found, expected = (engine.from_arrow(table).check(*RULES).to_dict()["outcomes"] for engine in (gpu, cpu))
     assert found == expected

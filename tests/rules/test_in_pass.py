@@ -64,9 +64,9 @@ def test_rows_that_break_a_rule_are_set_aside_with_the_first_rule_as_reason(
     assert (result.check.rows, result.rows) == (kept.height, kept.height)
 
 
-def test_other_rules_see_the_rows_that_are_left(dataset: Dataset, tmp_path: Path) -> None:
+def test_other_rules_see_the_rows_that_are_left(dirty: Dataset, tmp_path: Path) -> None:
     alone = [rules.Unique("id", severity="warn"), rules.NullShare("age", severity="warn"), rules.RowCount(most=MOST)]
-    report = dataset.write_parquet(tmp_path / "out", rules=[*alone, *ASIDE]).check
+    report = dirty.write_parquet(tmp_path / "out", rules=[*alone, *ASIDE]).check
     left = ROWS.filter((AGE | ZIP).fill_null(False).not_())
     repeated = left.drop_nulls("id").filter(pl.col("id").is_duplicated()).height
     assert [each.broken for each in report.outcomes[:2]] == [repeated, left["age"].null_count()]
@@ -88,15 +88,15 @@ def test_what_was_there_stays_where_a_rule_fails(dirty: Dataset, tmp_path: Path)
     assert _read(dirty.engine, tmp_path / "out").height == before.rows
 
 
-def test_a_report_is_that_of_a_check(dataset: Dataset, tmp_path: Path) -> None:
+def test_a_report_is_that_of_a_check(dirty: Dataset, tmp_path: Path) -> None:
     asked = [
         rules.Unique(["shop", "seen"], severity="warn"), rules.Bounds("age", "mean", most=1, severity="warn"),
         rules.Bounds("age", "std", least=0), rules.Bounds("shop", "distinct", most=5),
         rules.Fresh("day", "1 day", severity="warn"), rules.Condition("age > 3", severity="warn"),
     ]  # fmt: skip
-    written = dataset.write_parquet(tmp_path / "out", rules=asked).check
+    written = dirty.write_parquet(tmp_path / "out", rules=asked).check
     assert written.to_dict()["rows"] == MOST
-    pairs = zip(written.outcomes, dataset.check(*asked).outcomes, strict=True)
+    pairs = zip(written.outcomes, dirty.check(*asked).outcomes, strict=True)
     assert [one for one, other in pairs if one != other and "Fresh" not in one.rule] == []
 
 
@@ -124,16 +124,15 @@ def test_keys_in_another_dataset_are_looked_for_among_the_rows_that_are_left(dir
     assert dirty.write_parquet(tmp_path / "out", rules=asked).check.outcomes[1].passed
 
 
-@pytest.mark.parametrize("columns", [["shop"], ["shop", "day"]])
-def test_rows_whose_key_is_in_no_other_dataset_are_set_aside(
-    dataset: Dataset, engine: Engine, tmp_path: Path, columns: list[str]
-) -> None:
-    known = ROWS.filter(pl.col("shop").is_in(["s0", "s1"]) & (pl.col("day").dt.day() < 20)).select(columns)
-    rule = rules.ForeignKey(columns, engine.from_arrow(known.to_arrow()), severity="quarantine")
-    result = dataset.write_parquet(tmp_path / "out", rules=[rule])
-    broken = ROWS.drop_nulls(columns).join(known, on=columns, how="anti")
-    assert _read(engine, tmp_path / "out.quarantine")["row"].sort().to_list() == broken["row"].sort().to_list()
-    assert (result.rows, result.check.outcomes[0].broken) == (MOST - broken.height, broken.height)
+def test_rows_whose_key_is_in_no_other_dataset_are_set_aside(dirty: Dataset, local: Engine, tmp_path: Path) -> None:
+    for columns in (["shop"], ["shop", "day"]):
+        out = tmp_path / "_".join(columns)
+        known = ROWS.filter(pl.col("shop").is_in(["s0", "s1"]) & (pl.col("day").dt.day() < 20)).select(columns)
+        rule = rules.ForeignKey(columns, local.from_arrow(known.to_arrow()), severity="quarantine")
+        result = dirty.write_parquet(out, rules=[rule])
+        broken = ROWS.drop_nulls(columns).join(known, on=columns, how="anti")
+        assert _read(local, Path(f"{out}.quarantine"))["row"].sort().to_list() == broken["row"].sort().to_list()
+        assert (result.rows, result.check.outcomes[0].broken) == (MOST - broken.height, broken.height)
 
 
 def test_too_many_keys_without_a_match_are_refused(
@@ -148,16 +147,19 @@ def test_too_many_keys_without_a_match_are_refused(
         dirty.write_parquet(tmp_path / "out", rules=[rules.Unique("shop", severity="quarantine")])
 
 
-@pytest.mark.parametrize("columns", [["id"], ["shop", "day"], ["age"], ["day"], ["seen"]])
 def test_rows_that_are_not_the_first_with_their_key_are_set_aside(
-    dataset: Dataset, engine: Engine, tmp_path: Path, columns: list[str]
+    dataset: Dataset, engine: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    result = dataset.write_parquet(tmp_path / "out", rules=[rules.Unique(columns, severity="quarantine")])
-    later = ROWS.drop_nulls(columns).filter(~pl.struct(columns).is_first_distinct())
-    assert (result.rows, sum(result.quarantined.values())) == (MOST - later.height, later.height)
-    if later.height:
-        assert _read(engine, tmp_path / "out.quarantine")["row"].sort().to_list() == later["row"].to_list()
-    assert engine.read_parquet(tmp_path / "out").check(rules.Unique(columns)).passed
+    for columns in (["id"], ["shop", "day"], ["age"], ["day"], ["seen"]):
+        with subtests.test(columns=columns):
+            out = tmp_path / "_".join(columns)
+            result = dataset.write_parquet(out, rules=[rules.Unique(columns, severity="quarantine")])
+            later = ROWS.drop_nulls(columns).filter(~pl.struct(columns).is_first_distinct())
+            assert (result.rows, sum(result.quarantined.values())) == (MOST - later.height, later.height)
+            if later.height:
+                aside = _read(engine, Path(f"{out}.quarantine"))
+                assert aside["row"].sort().to_list() == later["row"].to_list()
+            assert engine.read_parquet(out).check(rules.Unique(columns)).passed
 
 
 def test_of_rows_without_numbers_none_is_the_first(local: Engine, tmp_path: Path) -> None:
@@ -187,28 +189,25 @@ def test_tables_of_databases_are_written_by_rules(dirty: Dataset, tmp_path: Path
     assert dirty.select("id").write_sql("ids", uri, rules=[rules.RowCount(least=1)]).check.passed
 
 
-def test_folders_are_written_by_rules(dataset: Dataset, tmp_path: Path) -> None:
-    rows = dataset.filter(~nw.col("shop").is_null()).select("shop", "age")
+def test_folders_are_written_by_rules(dirty: Dataset, tmp_path: Path) -> None:
+    rows = dirty.filter(~nw.col("shop").is_null()).select("shop", "age")
     result = rows.write_parquet(tmp_path / "out", partition_by="shop", rules=[ASIDE[0]])
     expected = ROWS.drop_nulls("shop")
     assert result.check.outcomes[0].broken == expected.filter(AGE).height
     assert result.rows == expected.filter(AGE.fill_null(False).not_()).height
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
+def test_what_cannot_be_set_aside_or_compared_is_refused() -> None:
+    for make, told in (
         (lambda: rules.RowCount(least=1, severity="quarantine"), "severity of RowCount is 'quarantine', and it is not"),
         (lambda: rules.NullShare("x", most=0.5, severity="quarantine"), "NullShare has most=0.5, and severity"),
         (lambda: rules.Condition("x > 1", most_broken=2, severity="quarantine"), "Condition has most_broken=2, and"),
         (lambda: rules.RowCount(severity="drop"), "severity is 'drop', expected one of error, quarantine, warn"),
         (lambda: rules.RowCount(change=0.1), "change of RowCount is 0.1, and history None, expected both or none"),
         (lambda: rules.RowCount(change=-1, history="h"), "change of RowCount is -1, expected a share of 0 or more"),
-    ],
-)
-def test_what_cannot_be_set_aside_or_compared_is_refused(make, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        make()
+    ):
+        with pytest.raises(ConfigError, match=told):
+            make()
 
 
 def test_rules_that_do_not_suit_the_columns_are_refused_before_rows_are_read(dirty: Dataset, tmp_path: Path) -> None:
@@ -218,8 +217,8 @@ def test_rules_that_do_not_suit_the_columns_are_refused_before_rows_are_read(dir
         dirty.write_parquet(tmp_path / "out", rules=[1])
 
 
-def test_a_check_reports_what_a_write_would_set_aside_and_fails_nothing(dataset: Dataset) -> None:
-    report = dataset.check(*ASIDE)
+def test_a_check_reports_what_a_write_would_set_aside_and_fails_nothing(dirty: Dataset) -> None:
+    report = dirty.check(*ASIDE)
     assert report.passed
     assert [each.status for each in report.quarantined] == ["quarantined"] * 2
     assert report.summary == f"0 of 2 rules passed, 0 warned, 0 failed, 2 quarantined; {MOST} rows"
@@ -294,10 +293,8 @@ def project(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("named", ["near", "conf/rules/near.yaml"])
-def test_scores_are_written_by_rules(project: Path, capsys: pytest.CaptureFixture[str], named: str) -> None:
-    command = ["score", "model", "--data", "rows", "--out", "out", "--rules", named]
-    assert main([*command, "--json"]) == 0
+def test_scores_are_written_by_rules(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "model", "--data", "rows", "--out", "out", "--rules", "near", "--json"]) == 0
     scored = json.loads(capsys.readouterr().out.splitlines()[-1])["scored"]
     assert (scored["rows"], scored["quarantined"]) == (3, {"Between('x', most=10)": 1})
     assert [each["status"] for each in scored["check"]["outcomes"]] == ["quarantined", "passed"]

@@ -53,9 +53,8 @@ def test_rules_of_the_repository_are_read() -> None:
         assert read_rules(path)
 
 
-@pytest.mark.parametrize(
-    ("entry", "told"),
-    [
+def test_a_wrong_entry_is_told_with_its_place(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for entry, told in (
         ("- uniqe: id", "rules.yaml, line 3, column 3: rule 2: 'uniqe' is no rule. Did you mean 'unique'?"),
         ("- unique", "line 3, column 3: rule 2: found 'unique', expected one rule and what it takes"),
         ("- {unique: id, row_count: {least: 1}}", "rule 2: found {'unique': 'id', "),
@@ -65,28 +64,24 @@ def test_rules_of_the_repository_are_read() -> None:
         ("- null_share: {column: age, most: 5}", "rule 2: most of NullShare is 5, expected a share from 0 to 1"),
         ("- matches: {column: c, regex: '('}", "rule 2: regex of Matches is '('"),
         ("- condition: 'x >'", "rule 2: condition 'x >' cannot be read"),
-    ],
-)
-def test_a_wrong_entry_is_told_with_its_place(tmp_path: Path, entry: str, told: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        _read(tmp_path, f"rules:\n- unique: id\n{entry}\n")
-    assert told in str(caught.value)
-    assert caught.value.path == str(tmp_path / "rules.yaml")
+    ):
+        with subtests.test(entry=entry, told=told):
+            with pytest.raises(ConfigError) as caught:
+                _read(tmp_path, f"rules:\n- unique: id\n{entry}\n")
+            assert told in str(caught.value)
+            assert caught.value.path == str(tmp_path / "rules.yaml")
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_a_file_without_a_list_of_rules_is_refused(tmp_path: Path) -> None:
+    for text, told in (
         ("", "rules.yaml has no list of rules"),
         ("rules: []", "rules.yaml has no list of rules"),
         ("rules: {unique: id}", "rules.yaml has no list of rules"),
         ("rule:\n- unique: id", "rules.yaml has 'rule', expected 'rules:' and a list"),
         ("- unique: id", "expected names and values"),
-    ],
-)
-def test_a_file_without_a_list_of_rules_is_refused(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        _read(tmp_path, text)
+    ):
+        with pytest.raises(ConfigError, match=told):
+            _read(tmp_path, text)
 
 
 @pytest.fixture
@@ -100,11 +95,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("named", ["people", "conf/rules/people.yaml"])
-def test_rows_that_keep_the_rules_pass(project: Path, capsys: pytest.CaptureFixture[str], named: str) -> None:
-    assert main(["check", "good.parquet", "--rules", named, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["passed"], told["rows"], len(told["outcomes"])) == (True, 3, 5)
+def test_rows_that_keep_the_rules_pass(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for named in ("people", "conf/rules/people.yaml"):
+        assert main(["check", "good.parquet", "--rules", named, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["passed"], told["rows"], len(told["outcomes"])) == (True, 3, 5)
 
 
 @pytest.mark.thorough

@@ -25,24 +25,6 @@ def test_a_slot_that_works_and_waits_within_a_scan_is_explained_in_full() -> Non
     assert slot.explained == 1.0
 
 
-def test_time_that_no_span_covers_is_not_explained() -> None:
-    spans = [span("one", 0.0, 4.0), span("two", 6.0, 10.0)]
-    (slot,) = slot_times(run(spans, [task(0.0, {"decode": 4.0}), task(6.0, {"decode": 4.0}, span=1)]))
-    assert (slot.unexplained, slot.explained) == (2.0, 0.8)
-
-
-def test_a_step_of_the_driver_explains_the_time_between_two_scans() -> None:
-    spans = [span("one", 0.0, 4.0), span("plan", 4.0, 6.0, "step"), span("two", 6.0, 10.0)]
-    (slot,) = slot_times(run(spans, [task(0.0, {"decode": 4.0}), task(6.0, {"decode": 4.0}, span=2)]))
-    assert (slot.driver, slot.explained) == (2.0, 1.0)
-
-
-def test_a_scan_within_a_step_is_no_time_of_the_driver() -> None:
-    spans = [span("fit", 0.0, 10.0, "step"), span("scan", 2.0, 10.0, parent=0)]
-    (slot,) = slot_times(run(spans, [task(2.0, {"decode": 8.0}, span=1)]))
-    assert (slot.busy, slot.driver, slot.wait) == (8.0, 2.0, 0.0)
-
-
 def test_a_query_of_the_engine_is_no_time_of_the_driver_and_no_wait() -> None:
     spans = [span("sql", 0.0, 5.0, "step"), span("query", 1.0, 4.0, "query", parent=0), span("scan", 5.0, 10.0)]
     record = run(spans, [task(5.0, {"decode": 5.0}, span=2)])
@@ -52,14 +34,10 @@ def test_a_query_of_the_engine_is_no_time_of_the_driver_and_no_wait() -> None:
     assert (found.query, found.scan, found.steps) == (3.0, 5.0, {"sql": 2.0})
 
 
-def test_phases_that_do_not_add_up_to_a_task_are_not_explained() -> None:
-    (slot,) = slot_times(run([span("scan", 0.0, 10.0)], [task(0.0, {"decode": 7.0}, seconds=10.0)]))
-    assert slot.explained == pytest.approx(0.7)
-
-
-def test_a_worker_whose_clock_is_off_is_not_explained() -> None:
-    (slot,) = slot_times(run([span("scan", 0.0, 10.0)], [task(60.0, {"decode": 5.0})]))
-    assert slot.explained == pytest.approx(0.5)
+def test_phases_that_do_not_add_up_and_a_clock_that_is_off_are_not_explained() -> None:
+    for made, explained in ((task(0.0, {"decode": 7.0}, seconds=10.0), 0.7), (task(60.0, {"decode": 5.0}), 0.5)):
+        (slot,) = slot_times(run([span("scan", 0.0, 10.0)], [made]))
+        assert slot.explained == pytest.approx(explained)
 
 
 def test_slots_come_by_worker_and_number_whatever_the_order_of_tasks() -> None:
@@ -121,11 +99,8 @@ def test_a_span_has_the_median_and_the_slowest_of_its_tasks_and_no_merges() -> N
     assert (found.rows_in, found.bytes_in) == (50, 500)
 
 
-def test_steps_are_no_spans_with_tasks() -> None:
+def test_phases_are_summed_over_all_tasks_and_steps_are_no_spans_with_tasks() -> None:
     assert [each.name for each in span_times(full())] == ["scan 1 of 1", "train XGBoostClassifier"]
-
-
-def test_phases_are_summed_over_all_tasks() -> None:
     assert phase_seconds(full()) == pytest.approx(
         {"read": 2.0, "decode": 4.0, "compute": 3.0, "merge": 0.3, "train": 6.0, "communicate": 2.0}
     )
@@ -146,38 +121,25 @@ def test_a_phase_and_a_task_that_lags_behind_are_worth_a_sentence() -> None:
     assert found["scan"] == f"{told}, takes 6.00 s, 6.0 times the median"
 
 
-def test_tasks_alike_are_not_worth_a_sentence() -> None:
+def test_what_stands_out_is_named_and_tasks_alike_are_not() -> None:
+    scan, half = span("scan", 0.0, 10.0), span("scan", 0.0, 5.0)
+    waits, fills = task(4.0, {"compute": 6.0}, wait=4.0), task(0.0, {"compute": 10.0}, peak_memory=15 * 2**30)
+    for spans, tasks, subject, text in (
+        ([half], [], "driver", "5.00 of 10.00 s"),
+        ([half, span("save", 5.0, 10.0, "step")], [], "save", "5.00 of 10.00 s"),
+        ([scan], [waits], "wait", "40% of the time for a task"),
+        ([scan], [fills], "memory", "15.0 GiB, of 16.0"),
+    ):
+        assert text in dict(find_notable(run(spans, tasks)))[subject]
     tasks = [task(0.0, {"compute": 10.0}, slot=place, cpu_seconds=10.0) for place in range(4)]
     found = find_notable(run([span("scan", 0.0, 10.0)], tasks))
     assert [each.subject for each in found] == ["compute"]
 
 
-@pytest.mark.parametrize(
-    ("spans", "tasks", "subject", "text"),
-    [
-        ([span("scan", 0.0, 5.0)], [], "driver", "5.00 of 10.00 s"),
-        ([span("scan", 0.0, 5.0), span("save", 5.0, 10.0, "step")], [], "save", "5.00 of 10.00 s"),
-        ([span("scan", 0.0, 10.0)], [task(4.0, {"compute": 6.0}, wait=4.0)], "wait", "40% of the time for a task"),
-        (
-            [span("scan", 0.0, 10.0)],
-            [task(0.0, {"compute": 10.0}, peak_memory=15 * 2**30)],
-            "memory",
-            "15.0 GiB, of 16.0",
-        ),
-    ],
-)
-def test_what_stands_out_is_named(spans, tasks, subject, text) -> None:
-    assert text in dict(find_notable(run(spans, tasks)))[subject]
-
-
 def test_a_run_without_a_task_has_no_numbers_and_no_error() -> None:
     nothing = empty()
-    assert (slot_times(nothing), span_times(nothing), slowest_tasks(nothing), phase_seconds(nothing)) == (
-        [],
-        [],
-        [],
-        {},
-    )
+    assert slot_times(nothing) == span_times(nothing) == slowest_tasks(nothing) == []
+    assert phase_seconds(nothing) == {}
     assert process_time(nothing).explained == 1.0
     assert [each.subject for each in find_notable(nothing)] == ["error"]
 
@@ -194,7 +156,7 @@ def test_the_union_of_intervals_is_what_a_grid_counts() -> None:
     assert union.until(np.arange(1001)).tolist() == np.concatenate([[0], np.cumsum(grid)]).tolist()
 
 
-def test_a_comparison_names_what_differs_and_not_what_always_does() -> None:
+def test_a_comparison_names_what_differs_with_a_ratio_for_what_both_have() -> None:
     one, other = full(), full()
     changed = {**other.info, "run_id": "x", "started": 0.0, "seconds": 20.0, "metrics": {"areaUnderROC": 0.5}}
     changed["inputs"] = [{**each, "mtime": 1.0} for each in other.info["inputs"][:1]] + other.info["inputs"][1:]
@@ -204,9 +166,6 @@ def test_a_comparison_names_what_differs_and_not_what_always_does() -> None:
         "inputs.s3://lake/day=0/part.parquet.mtime": (0.0, 1.0),
     }
     assert found.totals[0].ratio == 2.0
-
-
-def test_a_comparison_has_a_ratio_for_what_both_have() -> None:
     spans = [span("scan", 0.0, 10.0)]
     both = compare(
         run(spans, [task(0.0, {"read": 1.0, "decode": 2.0})]), run(spans, [task(0.0, {"decode": 3.0, "compute": 1.0})])
@@ -218,29 +177,14 @@ def test_a_comparison_has_a_ratio_for_what_both_have() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("condition", "holds"),
-    [
-        ("kind=fit", True),
-        ("kind!=fit", False),
-        ("name=cli*", True),
-        ("seconds>9.5", True),
-        ("seconds<9.5", False),
-        ("seconds<=10", True),
-        ("metrics.areaUnderROC>=0.75", True),
-        ("inputs.0.rows==10", True),
-        ("nothing=1", False),
-        ("nothing!=1", True),
-    ],
-)
-def test_conditions_compare_numbers_as_numbers_and_others_as_texts(condition, holds) -> None:
-    assert FieldCondition.parse(condition).holds(full().info) is holds
-
-
-@pytest.mark.parametrize("text", ["kind", "=fit", ""])
-def test_a_condition_that_is_none_is_refused(text) -> None:
-    with pytest.raises(ConfigError, match="expected a condition on a field"):
-        FieldCondition.parse(text)
+def test_conditions_compare_numbers_as_numbers_and_others_as_texts_and_others_are_refused() -> None:
+    true = "kind=fit name=cli* seconds>9.5 seconds<=10 metrics.areaUnderROC>=0.75 inputs.0.rows==10 nothing!=1"
+    false = "kind!=fit seconds<9.5 nothing=1"
+    assert [each for each in true.split() if not FieldCondition.parse(each).holds(full().info)] == []
+    assert [each for each in false.split() if FieldCondition.parse(each).holds(full().info)] == []
+    for text in ("kind", "=fit", ""):
+        with pytest.raises(ConfigError, match="expected a condition on a field"):
+            FieldCondition.parse(text)
 
 
 def test_a_key_with_dots_is_found_and_flattened() -> None:

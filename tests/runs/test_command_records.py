@@ -13,27 +13,13 @@ import pytest
 import penstock as ps
 from penstock.cli.commands import main
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x"), st.LinearRegression(features=["x"], label="y"))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y")]
-"""
 FIT = ["fit", "line", "--data", "data.parquet", "--out", "model", "--device", "cpu", "--overwrite"]
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "line.py").write_text(PIPELINE)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_pipeline) -> Path:
+    stages = 'st.Imputer("x"), st.LinearRegression(features=["x"], label="y")'
+    write_pipeline(tmp_path, stages, 'st.RegressionEvaluator(label="y")')
     x = np.arange(500.0)
     pq.write_table(pa.table({"x": x, "y": 2 * x}), tmp_path / "data.parquet")
     monkeypatch.chdir(tmp_path)
@@ -77,28 +63,22 @@ def test_a_job_that_fails_leaves_one_that_says_so(project):
     assert "nothing.parquet" in run.info["error"]
 
 
-def test_the_option_says_where_before_the_environment_does(project, monkeypatch):
+def test_the_option_says_in_which_store_before_the_environment_does(project, monkeypatch):
     monkeypatch.setenv("PENSTOCK_RUNS", "of-environment")
-    assert main([*FIT, "--runs", "of-option"]) == 0
-    assert the_run("of-option").kind == "fit"
+    assert main([*FIT, "--runs", "memory://runs-of-commands"]) == 0
+    assert the_run("memory://runs-of-commands").kind == "fit"
     assert not (project / "of-environment").exists()
     assert not (project / "runs").exists()
 
 
-@pytest.mark.parametrize("how", ["option", "environment", "no pipelines"])
-def test_no_record_is_written_where_none_is_asked_for(project, monkeypatch, how):
-    if how == "environment":
-        monkeypatch.setenv("PENSTOCK_RUNS", "none")
-    if how == "no pipelines":
-        (project / "pipelines").rename(project / "elsewhere")
-        assert main(["describe", "data.parquet"]) == 0
-    else:
-        assert main([*FIT, *(["--runs", "none"] if how == "option" else [])]) == 0
-    assert not (project / "runs").exists()
-
-
-def test_an_explanation_leaves_no_record(project):
+def test_no_record_is_written_where_none_is_asked_for(project, monkeypatch):
+    assert main([*FIT, "--runs", "none"]) == 0
     assert main(["explain", "line", "--data", "data.parquet"]) == 0
+    monkeypatch.setenv("PENSTOCK_RUNS", "none")
+    assert main(["describe", "data.parquet"]) == 0
+    monkeypatch.delenv("PENSTOCK_RUNS")
+    (project / "pipelines").rename(project / "elsewhere")
+    assert main(["describe", "data.parquet"]) == 0
     assert not (project / "runs").exists()
 
 
@@ -111,11 +91,6 @@ def test_no_secret_is_in_a_record(project):
     assert not any(secret.encode() in content for content in written)
 
 
-def test_a_record_can_be_in_a_store(project):
-    assert main([*FIT, "--runs", "memory://runs-of-commands"]) == 0
-    assert the_run("memory://runs-of-commands").kind == "fit"
-
-
 class TestAlarms:
     ALARM = "alarms:\n  - {name: bad, value: 'metric:r2', below: 2, severity: SEVERITY}\n"
 
@@ -124,18 +99,13 @@ class TestAlarms:
         (project / "conf").mkdir()
         return project / "conf" / "alarms.yaml"
 
-    def test_one_of_severity_error_ends_a_job_that_is_done(self, project, alarms, capsys):
+    def test_one_of_severity_error_ends_a_job_that_is_done_and_the_command_says_the_same(self, project, alarms, capsys):
         alarms.write_text(self.ALARM.replace("SEVERITY", "error"))
         assert main([*FIT, "--json"]) == 3
         error = json.loads(capsys.readouterr().out)["error"]
         assert (error["type"], the_run().status) == ("AlarmError", "done")
         assert "bad: metric:r2 is 1, below 2" in error["message"]
         assert ps.PipelineModel.load("model").digest == the_run().info["digests"]["digest"]
-
-    def test_the_command_says_the_same_of_the_run(self, project, alarms, capsys):
-        alarms.write_text(self.ALARM.replace("SEVERITY", "error"))
-        main(FIT)
-        capsys.readouterr()
         assert main(["alarms", "last", "--json"]) == 3
         (alarm,) = json.loads(capsys.readouterr().out)["alarms"]
         assert (alarm["raised"], alarm["message"]) == (True, "metric:r2 is 1, below 2")
@@ -152,7 +122,6 @@ class TestAlarms:
 
     def test_the_option_names_another_file(self, project, alarms):
         alarms.with_name("mine.yaml").write_text(self.ALARM.replace("SEVERITY", "error"))
-        assert main(FIT) == 0
         assert main([*FIT, "--alarms", "conf/mine.yaml"]) == 3
 
     def test_of_a_job_that_fails_the_error_is_its_own(self, project, alarms, capsys):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -59,32 +61,38 @@ def counted(run: ps.runs.Run) -> list[dict[str, Any]]:
     return sorted(tasks, key=repr)
 
 
-def recorded_fit(engine: Engine, files: Path, folder: Path) -> tuple[ps.runs.Run, ps.PipelineModel]:
-    with ps.runs.record(folder / engine.name, kind="fit") as recorded:
-        dataset = engine.read_parquet(files, fragment_bytes=FRAGMENT_BYTES)
-        model = PIPELINE.fit(dataset)
-        model.transform(dataset).write_parquet(folder / f"{engine.name}.out")
-    return ps.runs.Run.load(recorded.path), model
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory: pytest.TempPathFactory, files: Path) -> Callable[[Engine], tuple[ps.runs.Run, ...]]:
+    """A function that fits and scores on an engine, once: the record, the model, and the folder with its rows."""
+
+    @cache
+    def fit(engine: Engine) -> tuple[ps.runs.Run, ps.PipelineModel, Path]:
+        folder = tmp_path_factory.mktemp(engine.name)
+        with ps.runs.record(folder, kind="fit") as recorded:
+            dataset = engine.read_parquet(files, fragment_bytes=FRAGMENT_BYTES)
+            model = PIPELINE.fit(dataset)
+            model.transform(dataset).write_parquet(folder / "out")
+        return ps.runs.Run.load(recorded.path), model, folder / "out"
+
+    return fit
 
 
 class TestMeter:
-    def test_a_phase_inside_another_stops_the_clock_of_the_outer(self):
+    def test_a_phase_inside_another_stops_the_clock_of_the_outer_until_it_ends_or_fails(self):
         now = iter([0.0, 1.0, 2.0, 5.0, 7.0, 11.0])
         with Meter("compute", clock=lambda: next(now)) as meter, measure("write"), measure("encode"):
             pass
         assert meter.seconds == {"compute": 1.0 + 4.0, "write": 1.0 + 2.0, "encode": 3.0}
+        now = iter([0.0, 1.0, 3.0, 6.0])
+        with Meter("compute", clock=lambda: next(now)) as meter, suppress(ValueError), measure("decode"):
+            raise ValueError("bad")
+        assert meter.seconds == {"compute": 1.0 + 3.0, "decode": 2.0}
 
     def test_the_phases_add_up_to_the_time_of_the_task(self, local):
         with recording(Recorder()) as recorder:
             list(map_all(local, abs, [-1], label="absolute"))
         (task,) = recorder.tasks
         assert task.seconds == sum(task.phases.values()) > 0
-
-    def test_an_error_ends_its_phase(self):
-        now = iter([0.0, 1.0, 3.0, 6.0])
-        with Meter("compute", clock=lambda: next(now)) as meter, suppress(ValueError), measure("decode"):
-            raise ValueError("bad")
-        assert meter.seconds == {"compute": 1.0 + 3.0, "decode": 2.0}
 
     def test_the_time_that_items_take_to_come_is_that_of_a_phase(self):
         now = iter([0.0, 1.0, 2.0, 5.0, 6.0, 7.0])
@@ -97,54 +105,46 @@ class TestMeter:
 
 
 class TestEvery:
-    def test_rows_and_bytes_of_tasks_are_those_of_the_local_engine(self, engine, local, files, tmp_path):
-        run, model = recorded_fit(engine, files, tmp_path)
-        reference, same = recorded_fit(local, files, tmp_path / "reference")
+    def test_rows_and_bytes_of_tasks_are_those_of_the_local_engine(self, distributed_engine, local, fit):
+        (run, model, _), (reference, same, _) = fit(distributed_engine), fit(local)
         assert counted(run) == counted(reference)
         assert model.preprocessing_digest == same.preprocessing_digest
 
-    def test_tasks_of_a_scan_name_what_they_did(self, engine, files, tmp_path):
-        run, _ = recorded_fit(engine, files, tmp_path)
-        phases: dict[str, set[str]] = {label: set() for label in SCANS}
-        for row in run.tasks.to_pylist():
-            if row["kind"] == "task" and row["label"] in phases:
-                phases[row["label"]] |= {phase for phase in PHASES if row[phase] > 0}
-        scan = {"decode", "compute"}
-        assert phases == {SCANS[0]: scan, SCANS[1]: scan, SCANS[2]: scan | {"encode", "write"}}
+    def test_a_record_has_phases_spans_ranks_merges_and_slots(self, engine, fit, subtests):
+        run, tasks = fit(engine)[0], fit(engine)[0].tasks.to_pylist()
+        with subtests.test("tasks of a scan name what they did"):
+            phases: dict[str, set[str]] = {label: set() for label in SCANS}
+            for row in tasks:
+                if row["kind"] == "task" and row["label"] in phases:
+                    phases[row["label"]] |= {phase for phase in PHASES if row[phase] > 0}
+            scan = {"decode", "compute"}
+            assert phases == {SCANS[0]: scan, SCANS[1]: scan, SCANS[2]: scan | {"encode", "write"}}
+        with subtests.test("scans and trainings are spans, and tasks are of one"):
+            spans = [(span.kind, span.name) for span in run.spans if span.kind != "step" and span.name != "footers"]
+            first, second, write = (("scan", label) for label in SCANS)
+            assert spans == [first, second, ("train", "train LogisticRegression"), write]
+            assert {row["kind"] for row in tasks if run.spans[row["span"]].kind == "train"} == {"rank"}
+        with subtests.test("what is merged is recorded where it is merged"):
+            merges = [row for row in tasks if row["kind"] == "merge"]
+            assert [row["label"] for row in merges] == ["scan 1 of 2", "scan 2 of 2"]  # of four states each, by eights
+            assert all(row["merge"] == row["seconds"] for row in merges)
+        with subtests.test("the engine is named with its slots"):
+            assert run.info["engine"] == {"name": engine.name, "device": str(engine.device), "slots": engine.slots}
 
-    def test_every_fragment_of_every_scan_is_there_once(self, engine, files, tmp_path):
-        run, _ = recorded_fit(engine, files, tmp_path)
-        fragments = [(row["label"], row["fragment"]) for row in counted(run)]
-        assert fragments == sorted({(label, each) for label in SCANS for each in range(4)})
-        assert sum(row["rows_in"] for row in counted(run)) == len(SCANS) * ROWS
+    def test_every_fragment_of_every_scan_is_there_once(self, local, fit):
+        rows = counted(fit(local)[0])
+        fragments = [(row["label"], row["fragment"]) for row in rows]
+        assert fragments == sorted((label, each) for label in SCANS for each in range(4))
+        assert sum(row["rows_in"] for row in rows) == len(SCANS) * ROWS
 
-    def test_scans_and_trainings_are_spans_and_tasks_are_of_one(self, engine, files, tmp_path):
-        run, _ = recorded_fit(engine, files, tmp_path)
-        spans = [(span.kind, span.name) for span in run.spans if span.kind != "step" and span.name != "footers"]
-        first, second, write = (("scan", label) for label in SCANS)
-        assert spans == [first, second, ("train", "train LogisticRegression"), write]
-        kinds = {row["kind"] for row in run.tasks.to_pylist() if run.spans[row["span"]].kind == "train"}
-        assert kinds == {"rank"}
-
-    def test_the_engine_is_named_with_its_slots(self, engine, files, tmp_path):
-        run, _ = recorded_fit(engine, files, tmp_path)
-        assert run.info["engine"] == {"name": engine.name, "device": str(engine.device), "slots": engine.slots}
-
-    def test_what_is_merged_is_recorded_where_it_is_merged(self, engine, files, tmp_path):
-        run, _ = recorded_fit(engine, files, tmp_path)
-        merges = [row for row in run.tasks.to_pylist() if row["kind"] == "merge"]
-        assert [row["label"] for row in merges] == ["scan 1 of 2", "scan 2 of 2"]  # of four states each, by eights
-        assert all(row["merge"] == row["seconds"] for row in merges)
-
-    def test_a_model_is_the_same_with_a_record(self, engine, files, tmp_path):
-        _, model = recorded_fit(engine, files, tmp_path)
-        assert model.digest == PIPELINE.fit(engine.read_parquet(files, fragment_bytes=FRAGMENT_BYTES)).digest
+    def test_a_model_is_the_same_with_a_record(self, local, files, fit):
+        model = PIPELINE.fit(local.read_parquet(files, fragment_bytes=FRAGMENT_BYTES))
+        assert fit(local)[1].digest == model.digest
 
     def test_work_in_parts_is_recorded_once_a_task(self, engine):
         with recording(Recorder()) as recorder:
             assert reduce_partitioned_all(engine, Halves(), range(10), label="halves") == [20, 25]
-        tasks = [task for task in recorder.tasks if task.kind == "task"]
-        assert len(tasks) == 10
+        assert sum(task.kind == "task" for task in recorder.tasks) == 10
 
 
 class TestTraining:
@@ -176,16 +176,14 @@ class Halves:
 
 
 class TestRun:
-    def test_inputs_and_outputs_have_their_rows_and_bytes(self, local, files, tmp_path):
-        run, _ = recorded_fit(local, files, tmp_path)
-        assert [Path(file["path"]).name for file in run.info["inputs"]] == [
-            f"part-{part:05d}.parquet" for part in range(4)
-        ]
+    def test_inputs_and_outputs_have_their_rows_and_bytes(self, local, fit):
+        run, _, out = fit(local)
+        parts = [f"part-{part:05d}.parquet" for part in range(4)]
+        assert [Path(file["path"]).name for file in run.info["inputs"]] == parts
         assert all(file["bytes"] == Path(file["path"]).stat().st_size for file in run.info["inputs"])
         (output,) = run.info["outputs"]
-        written = sorted((tmp_path / "local.out").glob("*.parquet"))
         assert (output["rows"], output["files"]) == (ROWS, 4)
-        assert output["bytes"] == sum(path.stat().st_size for path in written)
+        assert output["bytes"] == sum(path.stat().st_size for path in out.glob("*.parquet"))
 
     def test_an_error_is_recorded_and_raised(self, local, tmp_path):
         with pytest.raises(InputError), ps.runs.record(tmp_path) as recorded:
@@ -194,14 +192,15 @@ class TestRun:
         assert run.status == "failed"
         assert run.info["error"].startswith("MissingInputError: ")
 
-    @pytest.mark.parametrize(("error", "calls"), [(None, 1), (ValueError("bad"), 1), (KeyboardInterrupt(), 0)])
-    def test_who_waits_for_its_end_is_given_a_run_that_was_not_interrupted(self, tmp_path, error, calls):
-        ended: list[ps.runs.Run] = []
-        with suppress(ValueError, KeyboardInterrupt), ps.runs.record(tmp_path, on_end=ended.append):
-            if error is not None:
-                raise error
-        assert [run.status for run in ended] == ["done" if error is None else "failed"] * calls
-        assert len(ps.runs.RunStore(tmp_path).ids()) == 1
+    def test_who_waits_for_its_end_is_given_a_run_that_was_not_interrupted(self, tmp_path):
+        for error, told in ((None, ["done"]), (ValueError("bad"), ["failed"]), (KeyboardInterrupt(), [])):
+            ended: list[ps.runs.Run] = []
+            folder = tmp_path / type(error).__name__
+            with suppress(ValueError, KeyboardInterrupt), ps.runs.record(folder, on_end=ended.append):
+                if error is not None:
+                    raise error
+            assert [run.status for run in ended] == told
+            assert len(ps.runs.RunStore(folder).ids()) == 1
 
     def test_a_folder_that_cannot_be_written_is_warned_of(self, local, tmp_path, caplog):
         (tmp_path / "file").touch()
@@ -237,17 +236,13 @@ class TestRun:
 
     def test_threads_that_work_for_a_run_are_recorded_with_it(self, local):
         with recording(Recorder()) as recorder:
-            assert list(map_all(local, lambda _: active_recorder() is recorder, [1, 2], label="threads")) == [
-                True,
-                True,
-            ]
+            found = map_all(local, lambda _: active_recorder() is recorder, [1, 2], label="threads")
+            assert list(found) == [True, True]
 
-    def test_a_scan_in_a_step_is_a_part_of_it(self, local):
+    def test_a_scan_in_a_step_is_a_part_of_it_and_one_not_taken_to_its_end_no_parent_of_what_follows(self, local):
         with recording(Recorder()) as recorder, step("fit"):
             local.from_arrow(table()).to_arrow()
         assert [(span.name, span.parent) for span in recorder.spans] == [("fit", None), ("read", 0)]
-
-    def test_a_scan_that_is_not_taken_to_its_end_is_no_parent_of_what_follows(self, local):
         with recording(Recorder()) as recorder:
             results = map_all(local, abs, [-1, -2], label="first")
             next(results)

@@ -17,14 +17,8 @@ IDS = ("20250101T000000000000-aaaaaaaa", "20250102T000000000000-bbbbbbbb", "2025
 def save(folder: str) -> None:
     for place, (run_id, kind) in enumerate(zip(IDS, ("fit", "score", "fit"), strict=True)):
         made = samples.full()
-        info = {
-            **made.info,
-            "run_id": run_id,
-            "kind": kind,
-            "metrics": {"areaUnderROC": 0.5 + place / 10},
-            "rows": place,
-        }
-        Run(info, made.tasks).save(f"{folder}/{run_id}")
+        own = {"run_id": run_id, "kind": kind, "metrics": {"areaUnderROC": 0.5 + place / 10}, "rows": place}
+        Run(made.info | own, made.tasks).save(f"{folder}/{run_id}")
 
 
 @pytest.fixture(scope="module")
@@ -50,42 +44,34 @@ def ids(result) -> list[str]:
     return [each["run_id"] for each in result["runs"]]
 
 
-def test_runs_are_listed_the_newest_first(call, folder) -> None:
+def test_runs_are_listed_the_newest_first_or_sorted_by_fields_at_any_depth_and_cut_at_a_limit(call, folder) -> None:
     code, result = call("list", "--runs", folder)
     assert (code, ids(result), result["left_out"]) == (0, list(reversed(IDS)), 0)
     assert "spans" not in result["runs"][0]
-
-
-def test_runs_are_listed_by_fields_at_any_depth(call, folder) -> None:
     _, result = call("list", "--runs", folder, "--where", "kind=fit", "--where", "metrics.areaUnderROC<0.65")
     assert ids(result) == [IDS[0]]
     assert "metrics.areaUnderROC" in result["columns"]
+    for sort, first in (("metrics.areaUnderROC", IDS[0]), ("-rows", IDS[2])):
+        _, result = call("list", "--runs", folder, "--sort", sort, "--limit", "1")
+        assert (ids(result), result["left_out"]) == ([first], 2)
 
 
-@pytest.mark.parametrize(("sort", "first"), [("metrics.areaUnderROC", IDS[0]), ("-rows", IDS[2])])
-def test_runs_are_sorted_by_a_field_and_cut_at_a_limit(call, folder, sort, first) -> None:
-    _, result = call("list", "--runs", folder, "--sort", sort, "--limit", "1")
-    assert (ids(result), result["left_out"]) == ([first], 2)
-
-
-def test_a_field_that_no_run_has_is_refused_with_one_like_it(call, folder) -> None:
+def test_a_field_a_folder_and_a_run_that_are_not_there_are_refused_with_what_is(call, folder, tmp_path) -> None:
     code, result = call("list", "--runs", folder, "--where", "metrics.areaUnderRUC>0")
     assert code == 2
     assert "metrics.areaUnderROC" in result["error"]["hint"]
-
-
-def test_a_folder_without_runs_is_an_input_that_is_missing(call, tmp_path) -> None:
     code, result = call("list", "--runs", tmp_path / "none")
     assert (code, result["error"]["type"]) == (3, "MissingInputError")
+    code, result = call("show", "1999", "--runs", folder)
+    assert (code, IDS[2] in result["error"]["hint"]) == (3, True)
 
 
 def test_a_damaged_record_is_listed_and_the_others_too(call, tmp_path) -> None:
     save(str(tmp_path))
     (tmp_path / IDS[1] / "run.json").write_text("{")
     _, result = call("list", "--runs", tmp_path)
-    assert {each["run_id"]: each["status"] for each in result["runs"]} == dict.fromkeys(IDS, "done") | {
-        IDS[1]: "unreadable"
-    }
+    states = {each["run_id"]: each["status"] for each in result["runs"]}
+    assert states == {IDS[0]: "done", IDS[1]: "unreadable", IDS[2]: "done"}
 
 
 def test_the_folder_is_that_of_the_environment_unless_it_is_named(call, folder, monkeypatch) -> None:
@@ -93,19 +79,11 @@ def test_the_folder_is_that_of_the_environment_unless_it_is_named(call, folder, 
     assert len(ids(call("list")[1])) == 3
 
 
-@pytest.mark.parametrize("named", ["last", IDS[2], IDS[2][:8]])
-def test_a_run_is_found_by_its_id_and_by_how_it_begins(call, folder, named) -> None:
-    code, result = call("show", named, "--runs", folder)
-    assert (code, result["run"]["run_id"], result["tasks"]) == (0, IDS[2], 23)
-
-
-def test_a_run_is_found_by_its_directory(call, folder) -> None:
+def test_a_run_is_found_by_its_id_by_how_it_begins_and_by_its_directory(call, folder) -> None:
+    for named in ("last", IDS[2], IDS[2][:8]):
+        code, result = call("show", named, "--runs", folder)
+        assert (code, result["run"]["run_id"], result["tasks"]) == (0, IDS[2], 23)
     assert call("show", f"{folder}/{IDS[1]}")[1]["run"]["kind"] == "score"
-
-
-def test_a_run_that_is_not_there_names_the_newest(call, folder) -> None:
-    code, result = call("show", "1999", "--runs", folder)
-    assert (code, IDS[2] in result["error"]["hint"]) == (3, True)
 
 
 def test_a_run_has_its_numbers_as_json(call, folder) -> None:
@@ -124,7 +102,9 @@ def test_a_page_and_a_trace_are_written(call, folder, tmp_path) -> None:
     assert json.loads(trace.read_text())["otherData"]["run_id"] == IDS[2]
 
 
-def test_what_a_run_cost_is_its_time_at_the_price_of_its_hosts(call, folder, tmp_path) -> None:
+def test_what_a_run_cost_goes_by_the_price_of_its_hosts_and_the_electricity_that_is_named(
+    call, folder, tmp_path
+) -> None:
     machines, page = tmp_path / "machines.yaml", tmp_path / "page.html"
     machines.write_text("machines:\n  mine: {cores: 4, memory: 16GiB, price: 7200}\n")
     arguments = ("--machines", machines, "--machine", "mine", "--report", page)
@@ -132,9 +112,6 @@ def test_what_a_run_cost_is_its_time_at_the_price_of_its_hosts(call, folder, tmp
     hosts = len(set(samples.full().tasks["host"].to_pylist()))
     assert result["cost"]["cost"] == pytest.approx(2 * hosts * samples.full().seconds)
     assert f"of {hosts} x mine" in page.read_text(encoding="utf-8")
-
-
-def test_co2_is_that_of_the_electricity_that_is_named(call, folder) -> None:
     _, result = call("show", "last", "--runs", folder, "--intensity", "36")
     energy = result["run"]["energy"]
     assert energy["co2_grams"] == pytest.approx(energy["joules"] / 3.6e6 * 36)
@@ -142,26 +119,21 @@ def test_co2_is_that_of_the_electricity_that_is_named(call, folder) -> None:
 
 def test_two_runs_are_compared(call, folder) -> None:
     _, result = call("compare", IDS[0], "last", "--runs", folder)
-    assert {each["field"]: (each["one"], each["other"]) for each in result["differences"]} == {
-        "metrics.areaUnderROC": (0.5, 0.7),
-        "rows": (0, 2),
-    }
+    differences = {each["field"]: (each["one"], each["other"]) for each in result["differences"]}
+    assert differences == {"metrics.areaUnderROC": (0.5, 0.7), "rows": (0, 2)}
     assert all(each["ratio"] == 1.0 for each in result["phases"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_people_get_tables(capsys, folder, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for arguments, words in (
         (["list"], ["run_id", IDS[0], "score", "dask"]),
         (["show", "last"], ["scan 1 of 1", "communicate", "is explained"]),
         (["compare", IDS[0], IDS[1]], ["metrics.areaUnderROC", "seconds of tasks", "decode", "kind"]),
-    ],
-)
-def test_people_get_tables(capsys, folder, arguments, words, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["runs", *arguments, "--runs", folder]) == 0
-    shown = capsys.readouterr().out
-    assert [word for word in words if word not in shown] == []
+    ):
+        assert main(["runs", *arguments, "--runs", folder]) == 0
+        shown = capsys.readouterr().out
+        assert [word for word in words if word not in shown] == []
 
 
 def test_a_store_may_be_a_url(call) -> None:

@@ -29,11 +29,8 @@ def test_tasks_of_a_process_at_the_same_time_have_a_slot_each() -> None:
     assert column("slot", *tasks) == [0, 0, 1, 1, 2]  # by their starts: that of the other process is the second
 
 
-def test_a_wait_is_since_the_last_task_of_the_slot_or_the_start_of_the_span() -> None:
+def test_a_wait_is_since_the_last_task_of_the_slot_or_the_start_of_the_span_and_never_negative() -> None:
     assert column("wait", task(2, 1), task(7, 1), task(12, 1, span=1)) == [2.0, 4.0, 2.0]
-
-
-def test_clocks_that_disagree_make_no_wait_negative() -> None:
     assert column("wait", task(-1, 0.5), task(9, 0.5, span=1)) == [0.0, 0.0]
 
 

@@ -1,4 +1,4 @@
-"""Run a study in children that are killed with SIGKILL at random, until one comes to the end; run as a script."""
+"""Run a study in children that are killed at their work, then in one that comes to the end; run as a script."""
 
 from __future__ import annotations
 
@@ -6,51 +6,47 @@ import os
 import random
 import signal
 import sys
-import time
 from pathlib import Path
+
+import optuna.distributions  # noqa: F401 - imported before the first child, so that they are killed at their work
 
 from tests.search.toy_studies import SPACES, outcome_of, table
 
 
-def child(name: str, storage: str, journal: Path) -> None:
+def child(name: str, storage: str, journal: Path, end: str, seconds: float) -> None:
+    """Tell trials until the kernel kills this process: at its first trial, or so many seconds after an alarm is set."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    if end == "opening":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
     study = SPACES[name]().start({"data": "toy"}, "minimize", storage)
     with journal.open("a") as log:
         while batch := study.ask():
             for trial in batch:
                 print("start", trial.number, file=log, flush=True)
-                time.sleep(0.008)
+                if end == "trial":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if end == "telling":
+                    signal.setitimer(signal.ITIMER_REAL, seconds)
                 study.tell(trial, outcome_of(study, trial))
                 print("told", trial.number, file=log, flush=True)
+                while end:
+                    signal.pause()
     Path(f"{journal}.table").write_text(table(study))
-
-
-def wait_for_work(journal: Path, generator: random.Random) -> None:
-    """Wait for a moment in the work of a child, or now and then in its start, before it has opened the study."""
-    size, patience = journal.stat().st_size if journal.exists() else 0, time.monotonic() + generator.choice([0.1, 5, 5])
-    while time.monotonic() < patience and (not journal.exists() or journal.stat().st_size == size):
-        time.sleep(0.001)
-    time.sleep(generator.uniform(0, 0.02))
 
 
 def main(name: str, storage: str, kills: int, seed: int) -> None:
     journal, generator = Path(f"{storage}.runs"), random.Random(seed)
-    killed = 0
-    while not Path(f"{journal}.table").exists():
+    ends = [("telling", "opening", "trial")[place % 3] for place in range(kills)]
+    for end in (*ends, ""):
+        seconds = generator.uniform(1e-4, 0.02 if end == "telling" else 0.1)
         pid = os.fork()
         if pid == 0:
-            child(name, storage, journal)
+            child(name, storage, journal, end, seconds)
             os._exit(0)
-        if killed < kills:
-            wait_for_work(journal, generator)
-            os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
-        killed += os.WIFSIGNALED(status)
-        if not os.WIFSIGNALED(status) and status != 0:
-            raise SystemExit(f"a child ended with {status}")
-    print(killed)
+        if os.WIFSIGNALED(status) != bool(end) or (not end and status):
+            raise SystemExit(f"a child that was to end by {end or 'itself'} ended with {status}")
 
 
 if __name__ == "__main__":
-    # What children import is imported before the first of them, so that they are killed at their work.
-
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -45,43 +44,39 @@ def run(study, resource):
 
 
 def of_scikit_learn(factor):
-    search = HalvingGridSearchCV(
-        Scored(), GRID, factor=factor, resource="rounds", max_resources=factor**3, min_resources="exhaust", cv=2
-    )
-    search.fit(np.zeros((8, 1)))
+    how = {"factor": factor, "resource": "rounds", "max_resources": factor**3, "min_resources": "exhaust"}
+    search = HalvingGridSearchCV(Scored(), GRID, cv=2, **how).fit(np.zeros((8, 1)))
     rungs = [(set(), resources) for resources in search.n_resources_]
     for params, rung in zip(search.cv_results_["params"], search.cv_results_["iter"], strict=True):
         rungs[rung][0].add((params["a"], params["b"]))
     return rungs
 
 
-@pytest.mark.parametrize("factor", [2, 3, 4])
-def test_the_rungs_and_who_is_on_them_are_those_of_scikit_learn(factor):
-    space = ps.halving(ps.grid(GRID), factor=factor, resource="rounds", max_resources=factor**3)
-    rungs = run(space.start({}), lambda trial: trial.params["rounds"])
-    assert [
-        ({(trial.params["a"], trial.params["b"]) for trial in rung}, rung[0].params["rounds"]) for rung in rungs
-    ] == of_scikit_learn(factor)
+def test_the_rungs_and_who_is_on_them_are_those_of_scikit_learn():
+    for factor in (2, 3, 4):
+        space = ps.halving(ps.grid(GRID), factor=factor, resource="rounds", max_resources=factor**3)
+        rungs = run(space.start({}), lambda trial: trial.params["rounds"])
+        found = [({(each.params["a"], each.params["b"]) for each in rung}, rung[0].params["rounds"]) for rung in rungs]
+        assert found == of_scikit_learn(factor)
 
 
 def test_over_rows_the_last_rung_has_all_and_the_best_is_on_it():
     space = ps.halving(GRID, factor=3)
     study = space.start({})
     rungs = run(study, lambda trial: 27 * trial.fraction)
-    assert [(len(rung), {trial.fraction for trial in rung}) for rung in rungs] == [
-        (20, {1 / 9}),
-        (7, {1 / 3}),
-        (3, {1.0}),
-    ]
+    sizes = [(len(rung), {trial.fraction for trial in rung}) for rung in rungs]
+    assert sizes == [(20, {1 / 9}), (7, {1 / 3}), (3, {1.0})]
     assert study.n_trials == len(space) == len(study.trials) == 30
     last = max(rungs[-1], key=lambda trial: study.outcomes[trial.number].value)
     assert study.best() == last
     assert max(outcome.value for outcome in study.outcomes.values()) > study.outcomes[last.number].value
 
 
-def test_a_least_fraction_makes_fewer_rungs():
+def test_a_least_fraction_makes_fewer_rungs_and_settings_drawn_at_random_compete_too():
     assert ps.halving(GRID, factor=2, min_resources=0.2).resources == (0.25, 0.5, 1.0)
     assert ps.halving(GRID, factor=2, min_resources=1).resources == (1.0,)
+    space = ps.halving(ps.random(GRID, n=9, seed=1), factor=3)
+    assert [len(rung) for rung in run(space.start({}), lambda trial: 1)] == [9, 3, 1]
 
 
 def test_what_has_no_value_does_not_go_on():
@@ -94,11 +89,6 @@ def test_what_has_no_value_does_not_go_on():
         study.tell(trial, Outcome("complete", None, reason="one class"))
     assert study.ask() == []
     assert study.best().number == 3  # of those that learned from the most rows and have a value
-
-
-def test_settings_drawn_at_random_compete_too():
-    space = ps.halving(ps.random(GRID, n=9, seed=1), factor=3)
-    assert [len(rung) for rung in run(space.start({}), lambda trial: 1)] == [9, 3, 1]
 
 
 @pytest.mark.thorough
@@ -116,22 +106,8 @@ def test_a_study_that_starts_anew_after_every_batch_is_the_undisturbed_one(tmp_p
         study.close()
 
 
-@pytest.mark.thorough
-def test_a_search_over_rows_finds_the_best_of_a_grid():
-    generator = np.random.default_rng(5)
-    x, noise = generator.normal(size=(2, 600))
-    data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": x, "y": 3 * x + 0.1 * noise}))
-    pipeline = ps.Pipeline(("model", st.LinearRegression("y")))
-    penalties = {"model.reg_param": [0.0, 0.5, 1.0, 2.0, 4.0, 8.0]}
-    search = ps.CrossValidator(pipeline, ps.halving(penalties, factor=2), st.RegressionEvaluator(label="y"), folds=3)
-    result = search.fit(data)
-    assert result.best_params == {"model.reg_param": 0.0}
-    assert [trial.fraction for trial in result.trials] == [0.25] * 6 + [0.5] * 3 + [1.0] * 2
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_rungs_that_are_none_and_a_resource_that_the_pipeline_does_not_take_are_refused(subtests):
+    for options, message in (
         ({"factor": 1}, "factor is 1, expected at least 2"),
         ({"factor": 2.5}, "factor is 2.5, expected a positive integer"),
         ({"min_resources": 0.0}, "min_resources is 0.0, expected a fraction"),
@@ -140,14 +116,9 @@ def test_a_search_over_rows_finds_the_best_of_a_grid():
         ({"resource": "rounds"}, "max_resources is None"),
         ({"resource": "rounds", "max_resources": 10, "min_resources": 20}, "expected at most max_resources, 10"),
         ({"resource": "a", "max_resources": 10}, "gives 'a', which is the resource"),
-    ],
-)
-def test_rungs_that_are_none_are_refused(options, message):
-    with pytest.raises(ConfigError, match=message):
-        ps.halving(GRID, **options)
-
-
-def test_a_resource_that_the_pipeline_does_not_take_is_refused():
+    ):
+        with subtests.test(message), pytest.raises(ConfigError, match=message):
+            ps.halving(GRID, **options)
     pipeline = ps.Pipeline(("model", st.XGBoostRegressor("y")))
     space = ps.halving({"model.max_depth": [2, 3]}, resource="model.num_boost_rounds", max_resources=20)
     with pytest.raises(ConfigError, match=r"Did you mean 'num_boost_round'\?"):

@@ -64,13 +64,6 @@ def test_training_rows_are_among_those_of_every_larger_size(local: Engine) -> No
         assert 0.4 < len(rows(half.train)) / len(rows(whole.train)) < 0.6
 
 
-def test_all_rows_give_what_cross_validation_gives(local: Engine) -> None:
-    data = dataset(local)
-    curve = ps.learning_curve(PIPELINE, data, EVALUATOR, sizes=(1.0,), folds=3)
-    expected = ps.cross_validate(PIPELINE, data, EVALUATOR, folds=3).mean
-    assert {name: curve[f"mean_test_{name}"][0].as_py() for name in METRICS} == pytest.approx(expected, rel=1e-12)
-
-
 def test_integers_are_numbers_of_rows(local: Engine) -> None:
     curve = ps.learning_curve(PIPELINE, dataset(local), EVALUATOR, sizes=(200, 40), folds=3)
     assert curve["size"].to_pylist() == [40, 200]
@@ -85,9 +78,9 @@ def test_every_engine_gives_the_same(distributed_engine: Engine, local: Engine) 
     assert one.equals(other)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "problem"),
-    [
+def test_sizes_that_make_no_sense_are_refused(local: Engine, subtests: pytest.Subtests) -> None:
+    data = dataset(local)
+    wrong: list[tuple[tuple[Any, ...], str]] = [
         ((), "shares above 0 and up to 1, or integers"),
         ((0.0, 0.5), "expected above 0 and up to 1"),
         ((0.5, 1.5), "expected above 0 and up to 1"),
@@ -95,8 +88,7 @@ def test_every_engine_gives_the_same(distributed_engine: Engine, local: Engine) 
         ((0, 10), r"expected from 1 to 2\d\d rows"),
         ((10, 400), r"expected from 1 to 2\d\d rows, the fewest that a fold trains on"),
         ((0.0001, 0.5), "of size 0.0001, fold 0 has no row to train on"),
-    ],
-)
-def test_sizes_that_make_no_sense_are_refused(local: Engine, sizes: tuple[Any, ...], problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        ps.learning_curve(PIPELINE, dataset(local), EVALUATOR, sizes=sizes, folds=3)
+    ]
+    for sizes, problem in wrong:
+        with subtests.test(sizes=sizes), pytest.raises(ConfigError, match=problem):
+            ps.learning_curve(PIPELINE, data, EVALUATOR, sizes=sizes, folds=3)

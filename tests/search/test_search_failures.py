@@ -18,49 +18,38 @@ PIPELINE = ps.Pipeline(st.Imputer("x"), ("model", st.NaiveBayes("clicked", featu
 CLICKED = st.BinaryClassificationEvaluator(label="clicked")
 
 
-@pytest.mark.parametrize(
-    ("space", "options", "says"),
-    [
+def test_a_search_that_cannot_run_is_refused_when_it_is_made(subtests: pytest.Subtests) -> None:
+    one = {"model.smoothing": [1.0]}
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
         ({}, {}, "expected a mapping with at least one parameter"),
         ({"model.smothing": [1.0]}, {}, "Did you mean 'smoothing'"),
         ({"imputer.strategy": ["mean"]}, {}, "no stage 'imputer'"),
         ({"model.smoothing": [-1.0]}, {}, "smoothing"),
-        ({"model.smoothing": [1.0]}, {"metric": "areaUnderRoc"}, "Did you mean 'areaUnderROC'"),
-        ({"model.smoothing": [1.0]}, {"on_error": "ignore"}, "on_error"),
-    ],
-)
-def test_a_search_that_cannot_run_is_refused_when_it_is_made(space: Any, options: Any, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        ps.CrossValidator(PIPELINE, space, CLICKED, **options)
+        (one, {"metric": "areaUnderRoc"}, "Did you mean 'areaUnderROC'"),
+        (one, {"on_error": "ignore"}, "on_error"),
+    ]
+    for space, options, says in wrong:
+        with subtests.test(space=space, **options), pytest.raises(ConfigError, match=says):
+            ps.CrossValidator(PIPELINE, space, CLICKED, **options)
 
 
-def test_a_column_that_is_not_there_is_refused_before_anything_is_read(
+def test_a_column_that_is_not_there_and_no_trial_makes_is_refused_before_anything_is_read(
     local: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = local.from_arrow(labelled().drop_columns(["clicked"]))
     monkeypatch.setattr(local, "reduce", None)
-
+    rows, space = labelled(), {"model.smoothing": [1.0]}
+    of_scores = st.BinaryClassificationEvaluator(label="clicked", raw_prediction="score")
     with pytest.raises(SchemaError, match="clicked"):
-        ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED).fit(data)
-
-
-def test_an_evaluator_whose_column_no_trial_makes_is_refused_before_anything_is_read(
-    local: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "reduce", None)
-    evaluator = st.BinaryClassificationEvaluator(label="clicked", raw_prediction="score")
-
+        ps.CrossValidator(PIPELINE, space, CLICKED).fit(local.from_arrow(rows.drop_columns(["clicked"])))
     with pytest.raises(SchemaError, match="score"):
-        ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, evaluator).fit(local.from_arrow(labelled()))
+        ps.CrossValidator(PIPELINE, space, of_scores).fit(local.from_arrow(rows))
 
 
 @pytest.mark.thorough
 def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local: Engine) -> None:
     data = local.from_arrow(labelled())
     space = [{"model.features": [("z",), ("x",)]}]  # some x are negative, which this naive Bayes refuses
-
     result = ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(data)
-
     states = result.table.select(["state", "reason"]).to_pylist()
     assert [row["state"] for row in states] == ["complete", "failed"]
     assert "DataValueError: column 'x' has" in states[1]["reason"]
@@ -68,18 +57,13 @@ def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local: E
     assert result.best_params == {"model.features": ("z",)}
 
 
-def test_a_trial_that_fails_ends_a_search_that_is_told_so(local: Engine) -> None:
-    search = ps.CrossValidator(PIPELINE, {"model.features": [("x",)]}, CLICKED, folds=3, on_error="raise")
-
+def test_a_trial_that_fails_ends_a_search_that_is_told_so_or_has_no_other(local: Engine) -> None:
+    data = local.from_arrow(labelled())
+    space = {"model.features": [("x",)]}
     with pytest.raises(DataValueError, match="negative"):
-        search.fit(local.from_arrow(labelled()))
-
-
-def test_a_search_of_which_no_trial_has_a_metric_says_why(local: Engine) -> None:
-    search = ps.CrossValidator(PIPELINE, {"model.features": [("x",)]}, CLICKED, folds=3)
-
+        ps.CrossValidator(PIPELINE, space, CLICKED, folds=3, on_error="raise").fit(data)
     with pytest.raises(TuningError, match=r"none of 1 trials.*areaUnderROC.*model\.features.*negative"):
-        search.fit(local.from_arrow(labelled()))
+        ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(data)
 
 
 def test_a_metric_that_one_fold_does_not_have_loses_and_says_why(local: Engine) -> None:
@@ -90,25 +74,16 @@ def test_a_metric_that_one_fold_does_not_have_loses_and_says_why(local: Engine) 
         ps.Pipeline(st.LinearRegression("y", features="x")), {"LinearRegression.reg_param": [0.1]},
         st.RegressionEvaluator(label="y", metrics=("r2", "rmse")), folds={"num_folds": 2, "by": "fold"},
     )  # fmt: skip
-
     with pytest.raises(TuningError, match="r2 is undefined: "):
         search.fit(local.from_arrow(table))
 
 
-def test_folds_of_another_dataset_are_refused(local: Engine) -> None:
-    folds = local.from_arrow(labelled(100)).folds(3)
-
-    with pytest.raises(ConfigError, match="another dataset"):
-        ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=folds).fit(local.from_arrow(labelled()))
-
-
-@pytest.mark.thorough
-def test_folds_of_the_rows_before_a_filter_are_refused(local: Engine) -> None:
+def test_folds_of_other_rows_are_refused(local: Engine) -> None:
     data = local.from_arrow(labelled(300))
     search = ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=data.folds(3))
-
-    with pytest.raises(ConfigError, match="another dataset"):
-        search.fit(data.filter(nw.col("z") > 1))
+    for other in (local.from_arrow(labelled(100)), data.filter(nw.col("z") > 1)):
+        with pytest.raises(ConfigError, match="another dataset"):
+            search.fit(other)
     assert len(search.fit(data).trials) == 1
 
 
@@ -125,8 +100,6 @@ def test_a_search_that_is_stopped_tells_the_best_so_far(local: Engine, monkeypat
 
     monkeypatch.setattr("penstock.search.run.run_trials", run_trials)
     space = ps.grid({"model.smoothing": [1.0, 2.0, 3.0]}, batch_size=1)
-
     with pytest.raises(KeyboardInterrupt):
         ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(local.from_arrow(labelled()))
-
     assert "the search was stopped: the best has areaUnderROC" in notes[-1]

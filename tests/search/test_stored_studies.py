@@ -7,19 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import optuna
 import pyarrow as pa
 import pytest
-from optuna.storages import JournalStorage, RDBStorage
-from sqlalchemy.pool import NullPool
 
 import penstock as ps
 from penstock import stages as st
 from penstock.errors import ConfigError, MissingExtraError, OutputError
 from penstock.search.logged_study import LoggedStudy
 from penstock.search.study import Outcome
-from penstock.search.with_optuna.backends import Backend, cut_torn_line
 from tests.search.toy_studies import LISTS, SPACES, run, table
+
+pytestmark = pytest.mark.thorough
 
 TESTS = Path(__file__).parents[1]
 FILES = ("study.db", "study.journal")
@@ -27,6 +25,9 @@ FILES = ("study.db", "study.journal")
 
 def of_optuna(path):
     """Return a storage of Optuna's own for a file, which leaves no connection open."""
+    from optuna.storages import RDBStorage
+    from sqlalchemy.pool import NullPool
+
     return RDBStorage(f"sqlite:///{path}", {"poolclass": NullPool})
 
 
@@ -34,12 +35,11 @@ def start(name, path, **fingerprint):
     return SPACES[name]().start({"data": "toy", **fingerprint}, "minimize", os.fspath(path))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "name", [name if name == "tpe and median" else pytest.param(name, marks=pytest.mark.thorough) for name in SPACES]
-)
+@pytest.mark.parametrize("name", SPACES)
 def test_a_study_in_a_storage_is_the_one_in_memory(name, tmp_path):
-    expected = table(run(SPACES[name]().start({}, "minimize")))
+    study = run(SPACES[name]().start({}, "minimize"))
+    expected, states = table(study), {outcome.state for outcome in study.outcomes.values()}
+    assert states == {"complete", "failed"} | ({"pruned"} if "median" in name else set())  # none is missing here
     for file in FILES:
         study = run(start(name, tmp_path / file))
         assert table(study) == expected
@@ -69,11 +69,12 @@ def is_killed(name, path):
 STRIDES = {"grid": 9, "random": 11, "tpe": 11, "tpe and median": 17}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.thorough) for name in SPACES])
+@pytest.mark.parametrize("name", SPACES)
 def test_a_study_that_ends_before_a_write_goes_on_as_if_it_had_not(name, tmp_path, monkeypatch):
     """Writes of the storage all through a study are the last one of a process, in turn; with a stride of 1 all pass."""
+    from optuna.storages import JournalStorage
+
     expected = table(run(SPACES[name]().start({}, "minimize")))
-    writes = [each for each in vars(JournalStorage) if each.startswith(("set_", "create_"))]
     left = 0
 
     def counted(write):
@@ -86,23 +87,18 @@ def test_a_study_that_ends_before_a_write_goes_on_as_if_it_had_not(name, tmp_pat
 
         return call
 
-    for write in writes:
-        monkeypatch.setattr(
-            optuna.storages.JournalStorage, write, counted(getattr(optuna.storages.JournalStorage, write))
-        )
+    for write in [each for each in vars(JournalStorage) if each.startswith(("set_", "create_"))]:
+        monkeypatch.setattr(JournalStorage, write, counted(getattr(JournalStorage, write)))
     for last in range(1, 1000, STRIDES[name]):
         path, left = tmp_path / f"{last}.journal", last
         if not is_killed(name, path):
             break
-        study = run(start(name, path))
-        assert table(study) == expected, f"killed at write {last}"
+        assert table(run(start(name, path))) == expected, f"killed at write {last}"
     assert last > 40
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "file", "kills"), [("tpe and median", "study.db", 10), ("random", "study.journal", 5)]
-)
+@pytest.mark.faults
+@pytest.mark.parametrize(("name", "file", "kills"), [("tpe and median", "study.db", 6), ("random", "study.journal", 6)])
 def test_a_study_that_is_killed_at_random_has_the_table_of_an_undisturbed_one(name, file, kills, tmp_path):
     expected = table(run(SPACES[name]().start({}, "minimize")))
     path = tmp_path / file
@@ -116,17 +112,14 @@ def test_a_study_that_is_killed_at_random_has_the_table_of_an_undisturbed_one(na
     for what, number in lines:
         assert number not in told, f"trial {number} was run again"
         told |= {number} if what == "told" else set()
-    assert int(done.stdout) >= kills - 2
-    assert sum(what == "start" for what, _ in lines) > len(told)  # some were killed while they ran
+    assert sum(what == "start" for what, _ in lines) >= len(told) + kills // 3  # of whom a third were killed at once
 
 
-@pytest.mark.thorough
 def test_a_list_is_gone_through_in_parts_where_a_kill_would_lose_what_runs(tmp_path):
     space = ps.grid({"x": range(20)})
     assert [len(space.start({}).ask()), len(space.start({}, "minimize", str(tmp_path / "study.db")).ask())] == [20, 16]
 
 
-@pytest.mark.thorough
 def test_trials_that_were_not_told_are_handed_out_again_by_the_next_process(tmp_path):
     study = start("tpe", tmp_path / "study.db")
     first, second, third = study.ask()
@@ -137,85 +130,62 @@ def test_trials_that_were_not_told_are_handed_out_again_by_the_next_process(tmp_
     assert again.outcomes == {1: Outcome("failed", reason="no rows")}
 
 
-@pytest.mark.thorough
-def test_what_was_reported_of_a_trial_that_was_not_told_counts_for_nothing(tmp_path):
-    study = start("tpe and median", tmp_path / "study.db")
-    trial = study.ask()[0]
-    study.report(trial, 2, 1.0)
-    study.close()
-    again = start("tpe and median", tmp_path / "study.db")
-    run(again)
-    assert table(again) == table(run(SPACES["tpe and median"]().start({}, "minimize")))
-
-
-@pytest.mark.thorough
 def test_a_search_that_is_over_goes_on_with_more_trials(tmp_path):
-    path = str(tmp_path / "study.db")
+    space = {"x": range(20), "depth": [1], "rate": [1], "kind": [None]}
     for n in (6, 9):
-        study = run(
-            ps.random({"x": range(20), "depth": [1], "rate": [1], "kind": [None]}, n=n).start({}, "minimize", path)
-        )
+        study = run(ps.random(space, n=n).start({}, "minimize", str(tmp_path / "study.db")))
         study.close()
     assert len(study.outcomes) == 9
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        (lambda path: start("tpe", path, data="other"), r"what differs: data \(toy there, other here\)"),
-        (lambda path: start("tpe", path, folds="5"), r"what differs: folds \(None there, 5 here\)"),
-        (lambda path: start("tpe and median", path), "what differs: pruner"),
-        (lambda path: start("grid", path), r"what differs: space.*, strategy \(optuna there, grid here\)"),
-        (lambda path: SPACES["tpe"]().start({"data": "toy"}, "maximize", str(path)), r"direction \(minimize there"),
-        (lambda path: ps.optuna_search({"x": [1]}, n_trials=1).start({}, "minimize", str(path)), r"None here\), space"),
-    ],
-)
-def test_another_study_is_refused_and_what_differs_is_told(other, message, tmp_path):
-    study = start("tpe", tmp_path / "study.db")
-    study.close()
-    with pytest.raises(ConfigError, match=message):
-        other(tmp_path / "study.db")
-    assert start("tpe", tmp_path / "study.db").ask()  # a refusal lets go of the lock
+def test_another_study_is_refused_and_what_differs_is_told(tmp_path, subtests):
+    path = tmp_path / "study.db"
+    start("tpe", path).close()
+    for other, message in (
+        (lambda: start("tpe", path, data="other"), r"what differs: data \(toy there, other here\)"),
+        (lambda: start("tpe", path, folds="5"), r"what differs: folds \(None there, 5 here\)"),
+        (lambda: start("tpe and median", path), "what differs: pruner"),
+        (lambda: start("grid", path), r"what differs: space.*, strategy \(optuna there, grid here\)"),
+        (lambda: SPACES["tpe"]().start({"data": "toy"}, "maximize", str(path)), r"direction \(minimize there"),
+        (lambda: ps.optuna_search({"x": [1]}, n_trials=1).start({}, "minimize", str(path)), r"None here\), space"),
+    ):
+        with subtests.test(message), pytest.raises(ConfigError, match=message):
+            other()
+    assert start("tpe", path).ask()  # a refusal lets go of the lock
+    ps.grid(LISTS).start({}, "minimize", str(tmp_path / "lists.db")).close()
+    with pytest.raises(ConfigError, match="what differs: space"):
+        ps.grid({**LISTS, "depth": [1, 5]}).start({}, "minimize", str(tmp_path / "lists.db"))
 
 
-@pytest.mark.thorough
-def test_a_study_that_is_none_of_penstock_is_refused(tmp_path):
-    study = optuna.create_study(storage=of_optuna(tmp_path / "study.db"), study_name="penstock")
+def test_a_study_or_a_trial_that_is_none_of_penstock_is_refused(tmp_path):
+    import optuna
+
+    study = optuna.create_study(storage=of_optuna(tmp_path / "other.db"), study_name="penstock")
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
     with pytest.raises(ConfigError, match="is none of Penstock's"):
-        start("tpe", tmp_path / "study.db")
-
-
-@pytest.mark.thorough
-def test_a_trial_that_another_program_added_is_refused(tmp_path):
+        start("tpe", tmp_path / "other.db")
     study = start("tpe", tmp_path / "study.db")
     study.ask()
     study.close()
-    foreign = optuna.load_study(storage=of_optuna(tmp_path / "study.db"), study_name="penstock")
-    foreign.ask()
+    optuna.load_study(storage=of_optuna(tmp_path / "study.db"), study_name="penstock").ask()
     with pytest.raises(ConfigError, match="has a trial that Penstock did not write"):
         start("tpe", tmp_path / "study.db")
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("file", FILES)
-def test_a_second_process_at_a_study_is_refused(file, tmp_path):
-    study = start("grid", tmp_path / file)
-    with pytest.raises(OutputError, match="another process is at the study"):
-        start("grid", tmp_path / file)
-    assert study.ask()
-    study.close()
-    assert start("grid", tmp_path / file).ask()
+def test_a_second_process_at_a_study_is_refused_until_it_is_closed_or_nobody_has_it(tmp_path):
+    for file in FILES:
+        study = start("grid", tmp_path / file)
+        with pytest.raises(OutputError, match="another process is at the study"):
+            start("grid", tmp_path / file)
+        (trial, *_) = study.ask()
+        study.close()
+        with pytest.raises(OutputError, match="is closed"):
+            study.tell(trial, Outcome("complete", 1.0))
+        assert start("grid", tmp_path / file).ask()
+    start("grid", tmp_path / "left.db").ask()
+    assert start("grid", tmp_path / "left.db").ask()
 
 
-@pytest.mark.thorough
-def test_a_study_that_nobody_has_any_more_is_open_to_others(tmp_path):
-    start("grid", tmp_path / "study.db").ask()
-    assert start("grid", tmp_path / "study.db").ask()
-
-
-@pytest.mark.thorough
 def test_in_a_database_the_last_process_to_open_a_study_owns_it(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.io.sinks.locks.FileLock.acquire", lambda path: object())
     first = start("grid", tmp_path / "study.db")
@@ -227,22 +197,10 @@ def test_in_a_database_the_last_process_to_open_a_study_owns_it(tmp_path, monkey
     monkeypatch.undo()
 
 
-@pytest.mark.thorough
-def test_a_study_that_was_closed_says_so(tmp_path):
-    study = start("grid", tmp_path / "study.db")
-    (trial, *_) = study.ask()
-    study.close()
-    with pytest.raises(OutputError, match="is closed"):
-        study.tell(trial, Outcome("complete", 1.0))
-
-
-@pytest.mark.parametrize("file", ["absent/study.db", "absent/study.journal"])
-def test_a_folder_that_is_not_there_is_refused_before_anything_runs(file, tmp_path):
-    with pytest.raises(OutputError, match="No such file or directory"):
-        start("grid", tmp_path / file)
-
-
-def test_a_file_that_is_no_study_is_refused_and_left_alone(tmp_path):
+def test_a_folder_that_is_not_there_and_a_file_that_is_no_study_are_refused_and_left_alone(tmp_path):
+    for file in FILES:
+        with pytest.raises(OutputError, match="No such file or directory"):
+            start("grid", tmp_path / "absent" / file)
     path = tmp_path / "table.db"
     path.write_bytes(b"a,b\n1,2\n" * 100)
     with pytest.raises(OutputError, match="file is not a database"):
@@ -250,26 +208,29 @@ def test_a_file_that_is_no_study_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == b"a,b\n1,2\n" * 100
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("storage", "error", "message"),
-    [
+def test_a_place_that_is_none_is_refused_without_its_secrets_and_passwords_are_never_shown(
+    tmp_path, monkeypatch, hide_modules, subtests
+):
+    monkeypatch.chdir(tmp_path)
+    hide_modules("psycopg2", "psycopg")
+    for storage, error, message in (
         ("", ConfigError, "study is ''"),
         ("a?b.db", ConfigError, "no database has a '[?]'"),
         ("s3://me:hunter2@bucket/study", OutputError, "cannot read s3:"),
         ("mysql+nosuchdriver://me:hunter2@host/db", ConfigError, "cannot be opened|cannot be used"),
         ("postgresql://me:hunter2@host/db", MissingExtraError, "needs psycopg2?, which is not installed"),
-    ],
-)
-def test_a_place_that_is_none_is_refused_without_its_secrets(storage, error, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises((error, OutputError), match=message) as caught:
-        start("grid", storage)
-    shown = [str(caught.value), repr(caught.value), str(caught.value.__cause__)]
-    assert not any("hunter2" in text for text in shown)
+    ):
+        with subtests.test(storage=storage):
+            with pytest.raises((error, OutputError), match=message) as caught:
+                start("grid", storage)
+            shown = [str(caught.value), repr(caught.value), str(caught.value.__cause__)]
+            assert not any("hunter2" in text for text in shown)
+    from penstock.search.with_optuna.backends import Backend
+
+    backend = Backend("postgresql://me:hunter2@host/db#churn")
+    assert (backend.shown, backend.study_name) == ("postgresql://me:***@host/db#churn", "churn")
 
 
-@pytest.mark.thorough
 def test_a_url_of_sqlite_is_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = start("grid", "sqlite:///study.db")
@@ -279,6 +240,8 @@ def test_a_url_of_sqlite_is_its_path(tmp_path, monkeypatch):
 
 
 def test_the_end_of_a_journal_that_was_being_written_is_left(tmp_path):
+    from penstock.search.with_optuna import backends
+
     path = tmp_path / "study.journal"
     study = start("grid", path)
     study.tell(study.ask()[0], Outcome("complete", 1.0))
@@ -288,24 +251,25 @@ def test_the_end_of_a_journal_that_was_being_written_is_left(tmp_path):
     again = start("grid", path)
     assert again.outcomes == {0: Outcome("complete", 1.0)}
     assert path.read_bytes().startswith(whole)
-    cut_torn_line(tmp_path / "absent.journal")
+    backends.cut_torn_line(tmp_path / "absent.journal")
     assert not (tmp_path / "absent.journal").exists()
 
 
-@pytest.mark.thorough
 def test_optuna_reads_what_is_stored(tmp_path):
+    import optuna
+
     study = run(start("tpe", tmp_path / "study.db"))
     study.close()
     loaded = optuna.load_study(storage=of_optuna(tmp_path / "study.db"), study_name="penstock")
     assert loaded.best_trial.number == study.best().number
     assert loaded.best_value == study.outcomes[study.best().number].value
     for trial, stored in zip(study.trials, loaded.trials, strict=True):
-        assert stored.params["x"] == trial.params["x"]
-        assert stored.params["kind"] == trial.params["kind"]
+        assert (stored.params["x"], stored.params["kind"]) == (trial.params["x"], trial.params["kind"])
 
 
-@pytest.mark.thorough
 def test_settings_of_the_process_are_left_as_they_are(tmp_path, caplog):
+    import optuna
+
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.enable_propagation()
     try:
@@ -316,55 +280,27 @@ def test_settings_of_the_process_are_left_as_they_are(tmp_path, caplog):
     assert caplog.records == []
 
 
-@pytest.mark.thorough
-def test_storage_needs_optuna_and_says_how_to_get_it(tmp_path):
-    code = (
-        "import sys; sys.modules['optuna'] = None\n"
-        "import penstock as ps\n"
-        "space = ps.grid({'a': [1]})\n"
-        "print(len(space.start({}).ask()))\n"
-        "for start in (lambda: space.start({}, 'minimize', 'a.db'),"
-        " lambda: ps.optuna_search({'a': [1]}, n_trials=1).start({})):\n"
-        "    try: start()\n"
-        "    except ps.errors.MissingExtraError as error: print(error.message, '|', error.hint)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    trials, *errors = done.stdout.splitlines()
-    assert trials == "1"
-    assert len(errors) == 2
-    assert all("Optuna cannot be imported" in line and "optuna]" in line for line in errors)
+def test_storage_needs_optuna_and_says_how_to_get_it(hide_modules, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("penstock.search.with_optuna")]:
+        monkeypatch.delitem(sys.modules, name)
+    hide_modules("optuna")
+    space = ps.grid({"a": [1]})
+    assert len(space.start({}).ask()) == 1
+    for search, storage in ((space, ["minimize", "a.db"]), (ps.optuna_search({"a": [1]}, n_trials=1), [])):
+        with pytest.raises(MissingExtraError, match="Optuna cannot be imported") as caught:
+            search.start({}, *storage)
+        assert "optuna]" in (caught.value.hint or "")
 
 
-@pytest.mark.thorough
-def test_lists_of_one_space_are_told_apart_from_those_of_another(tmp_path):
-    ps.grid(LISTS).start({}, "minimize", str(tmp_path / "study.db")).close()
-    with pytest.raises(ConfigError, match="what differs: space"):
-        ps.grid({**LISTS, "depth": [1, 5]}).start({}, "minimize", str(tmp_path / "study.db"))
-
-
-def test_backends_hide_passwords_where_they_are_shown():
-    assert Backend("postgresql://me:hunter2@host/db#churn").shown == "postgresql://me:***@host/db#churn"
-    assert Backend("postgresql://me:hunter2@host/db#churn").study_name == "churn"
-
-
-@pytest.mark.thorough
 def test_an_outcome_is_stored_whole(tmp_path):
-    outcome = Outcome(
-        "complete", float("inf"), [{"a": 0.1 + 0.2, "b": None}, {"a": 1e-300, "b": 2.0}], 1.5, "odd\n one"
-    )
+    metrics = [{"a": 0.1 + 0.2, "b": None}, {"a": 1e-300, "b": 2.0}]
+    outcome = Outcome("complete", float("inf"), metrics, 1.5, "odd\n one")
     study = start("grid", tmp_path / "study.db")
     study.tell(study.ask()[0], outcome)
     study.close()
     assert start("grid", tmp_path / "study.db").outcomes == {0: outcome}
 
 
-@pytest.mark.thorough
-def test_no_outcome_of_the_toy_is_missing_from_these_tests():
-    study = run(SPACES["tpe and median"]().start({}, "minimize"))
-    assert {outcome.state for outcome in study.outcomes.values()} == {"complete", "failed", "pruned"}
-
-
-@pytest.mark.thorough
 def test_a_search_that_was_stopped_goes_on_while_its_error_is_still_looked_at(tmp_path, local, monkeypatch):
     data = local.from_arrow(pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]}))
     pipeline = ps.Pipeline(("model", st.LinearRegression("y")))

@@ -43,39 +43,46 @@ def test_trials_that_are_not_told_are_handed_out_again():
     assert study.outcomes == {1: Outcome("failed", reason="no rows")}
 
 
-def test_what_was_told_is_not_told_again():
+def test_a_direction_a_state_and_a_trial_that_are_none_are_refused():
     study = ps.grid(SPACE).start({})
     trial = study.ask()[0]
     study.tell(trial, Outcome("complete", 1.0))
     with pytest.raises(ConfigError, match="trial 0 is told already: complete"):
         study.tell(trial, Outcome("complete", 2.0))
     assert study.outcomes[0].value == 1.0
-
-
-def test_a_trial_of_no_study_is_refused():
     study = ps.grid(SPACE, batch_size=1).start({})
     study.ask()
     with pytest.raises(ConfigError, match="trial 3 is none of this study, which has handed out 1"):
         study.tell(Trial(3, {}), Outcome("complete", 1.0))
+    with pytest.raises(ConfigError, match="direction is 'max', expected one of maximize, minimize"):
+        ps.grid(SPACE).start({}, "max")
+    with pytest.raises(ConfigError, match="state of an outcome is 'done'"):
+        Outcome("done")
 
 
-@pytest.mark.parametrize(("direction", "best"), [("maximize", 3), ("minimize", 1)])
-def test_the_best_has_a_value_is_complete_and_is_the_first_of_equals(direction, best):
-    outcomes = [
-        Outcome("failed", reason="x"), Outcome("complete", 0.5), Outcome("pruned", 9.0), Outcome("complete", 0.7),
-        Outcome("complete", float("nan")), Outcome("complete", 0.7),
-    ]  # fmt: skip
-    study = ps.grid(SPACE).start({}, direction)
-    for trial, outcome in zip(study.ask(), outcomes, strict=True):
-        study.tell(trial, outcome)
-    assert study.best().number == best
+def test_the_best_has_a_value_is_complete_and_is_the_first_of_equals():
+    nan = float("nan")
+    ends = [
+        ("failed", None),
+        ("complete", 0.5),
+        ("pruned", 9.0),
+        ("complete", 0.7),
+        ("complete", nan),
+        ("complete", 0.7),
+    ]
+    for direction, best in (("maximize", 3), ("minimize", 1)):
+        study = ps.grid(SPACE).start({}, direction)
+        for trial, (state, value) in zip(study.ask(), ends, strict=True):
+            study.tell(trial, Outcome(state, value))
+        assert study.best().number == best
 
 
-def test_without_a_value_none_is_best():
+def test_without_a_value_or_with_nan_none_is_best():
     study = ps.grid({"a": [1]}).start({})
     assert study.best() is None
     study.tell(study.ask()[0], Outcome("complete", None, reason="auc is None: one class"))
     assert study.best() is None
+    assert Outcome("complete", float("nan")).value is None
 
 
 def test_what_is_on_a_list_is_not_pruned():
@@ -85,24 +92,7 @@ def test_what_is_on_a_list_is_not_pruned():
     assert not study.should_prune(trial)
 
 
-def test_a_direction_that_is_none_is_refused():
-    with pytest.raises(ConfigError, match="direction is 'max', expected one of maximize, minimize"):
-        ps.grid(SPACE).start({}, "max")
-
-
-def test_a_state_that_is_none_is_refused():
-    with pytest.raises(ConfigError, match="state of an outcome is 'done'"):
-        Outcome("done")
-
-
-def test_nan_is_no_value():
-    assert Outcome("complete", float("nan")).value is None
-
-
 def test_a_trial_describes_its_stages_as_text():
     trial = Trial(0, {"model": st.XGBoostClassifier("y", max_depth=3), "scale": None, "clip.upper": 2.5})
-    assert trial.describe() == {
-        "model": "XGBoostClassifier(label='y', max_depth=3)",
-        "scale": None,
-        "clip.upper": 2.5,
-    }
+    model = "XGBoostClassifier(label='y', max_depth=3)"
+    assert trial.describe() == {"model": model, "scale": None, "clip.upper": 2.5}

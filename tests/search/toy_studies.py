@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import math
 
-from optuna.distributions import FloatDistribution, IntDistribution
 from scipy import stats
 
 import penstock as ps
 from penstock.search.study import Outcome
 
-SPACE = {
-    "x": FloatDistribution(-3, 3),
-    "depth": IntDistribution(1, 8),
-    "rate": stats.loguniform(1e-3, 1),
-    "kind": ["flat", ps.when("deep", {"width": [1, 2, 3]}), None],
-}
+
+def space():
+    """Return a space with ranges, one of them of integers, and with parameters of a value."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    kinds = ["flat", ps.when("deep", {"width": [1, 2, 3]}), None]
+    ranges = {"x": FloatDistribution(-3, 3), "depth": IntDistribution(1, 8), "rate": stats.loguniform(1e-3, 1)}
+    return {**ranges, "kind": kinds}
+
+
 LISTS = {"x": [-1.0, 0.0, 0.5], "depth": [1, 4], "rate": [0.1], "kind": ["flat", ps.when("deep", {"width": [1, 2]})]}
 
 SPACES = {
     "grid": lambda: ps.grid(LISTS, batch_size=4),
-    "random": lambda: ps.random(SPACE, n=14, seed=3, batch_size=5),
-    "tpe": lambda: ps.optuna_search(SPACE, n_trials=16, seed=3, batch_size=3),
-    "tpe and median": lambda: ps.optuna_search(SPACE, n_trials=16, seed=3, batch_size=3, pruner="median"),
+    "random": lambda: ps.random(space(), n=14, seed=3, batch_size=5),
+    "tpe": lambda: ps.optuna_search(space(), n_trials=16, seed=3, batch_size=3),
+    "tpe and median": lambda: ps.optuna_search(space(), n_trials=16, seed=3, batch_size=3, pruner="median"),
 }
 
 
 def loss(params):
     """The least is 0.1, at x = 1, depth = 5, rate = 0.1, kind "deep" of width 2."""
-    kind = {"flat": 1.0, "deep": 0.1 + abs(params.get("width", 0) - 2), None: 2.0}[params["kind"]]
+    kind = {"flat": 1.0, "deep": 0.1 + abs(params.get("width", 0) - 2), None: 2.0}[params.get("kind", "flat")]
     return (params["x"] - 1) ** 2 + (params["depth"] - 5) ** 2 / 10 + math.log10(params["rate"] * 10) ** 2 + kind
 
 
@@ -56,7 +59,6 @@ def run(study):
 
 def table(study):
     """Return all that a study says of its trials, as text."""
-    rows = [
-        (trial.number, trial.describe(), trial.fraction, study.outcomes.get(trial.number)) for trial in study.trials
-    ]
+    told = study.outcomes
+    rows = [(trial.number, trial.describe(), trial.fraction, told.get(trial.number)) for trial in study.trials]
     return "\n".join(map(repr, rows))

@@ -1,13 +1,16 @@
-"""Plans and reads small text files as an engine does: tasks and items pass through pickle, pieces are read alone."""
+"""Writes small files, and reads text as an engine does: tasks and items pass through pickle, pieces are read alone."""
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from penstock import frames
@@ -17,6 +20,14 @@ from penstock.io.sources.files import Storage
 from penstock.io.sources.paths import expand
 
 Read = Callable[..., pa.Table]
+
+
+def write_json_lines(table: pa.Table, path: Path) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+
+
+WRITERS = {"csv": pacsv.write_csv, "json_lines": write_json_lines, "parquet": pq.write_table}
+"""By the name of a format, what writes a table to a file of it."""
 
 
 class Pickling:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import fsspec
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.csv import read_csv as read_csv_by_arrow
 
-from penstock.errors import BadRowsError, ConfigError, CorruptFileError, IncompleteInputError, SchemaDriftError
+from penstock.errors import BadRowsError, ConfigError, CorruptFileError, SchemaDriftError
 from penstock.io.formats.csv import Csv, CsvOptions
 from penstock.io.sources import csv_dialect, ranges
 from penstock.io.sources.files import Storage
@@ -30,12 +31,9 @@ XY = pa.schema([("x", pa.int64()), ("y", pa.string())])
 # Rows and columns
 
 
-def test_an_empty_field_is_null_and_words_for_nothing_are_values(read_csv, write):
+def test_an_empty_field_is_null_and_words_for_nothing_are_values_unless_they_are_declared(read_csv, write):
     found = read_csv(write('x,y\n1,NA\n,null\n"",None\n3,\n'))
     assert found.to_pydict() == {"x": [1, None, None, 3], "y": ["NA", "null", "None", None]}
-
-
-def test_declared_null_values_are_null(read_csv, write):
     assert read_csv(write("x,y\nNA,a\n2,NA\n"), null_values=["NA"]).to_pydict() == {"x": [None, 2], "y": ["a", None]}
 
 
@@ -48,36 +46,21 @@ def test_a_byte_order_mark_and_crlf_are_not_part_of_names_or_values(read_csv, wr
     assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
 
 
-@pytest.mark.parametrize("fragment_bytes", [4, 40, 2**20])
-@pytest.mark.parametrize("header", ["x,y\r", "\rx,y\r", "x,y\r\r", "x,y\r\n", "x,y\n"])
-@pytest.mark.parametrize("body", ["1,a\r2,b\r", "1,a\n2,b", "1,a\r\n\r2,b\r\n", "\r\n1,a\r2,b\n"])
-def test_a_lone_cr_ends_the_header_and_each_row(read_csv, write, header, body, fragment_bytes):
-    found = read_csv(write(header + body), fragment_bytes=fragment_bytes)
-    assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+def test_a_lone_cr_ends_the_header_and_each_row(read_csv, write, subtests):
+    for body, header, fragment_bytes in product(
+        ("1,a\r2,b\r", "1,a\n2,b", "1,a\r\n\r2,b\r\n", "\r\n1,a\r2,b\n"),
+        ("x,y\r", "\rx,y\r", "x,y\r\r", "x,y\r\n", "x,y\n"),
+        (4, 40, 2**20),
+    ):
+        with subtests.test(fragment_bytes=fragment_bytes, header=header, body=body):
+            found = read_csv(write(header + body), fragment_bytes=fragment_bytes)
+            assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
 
 
-def test_a_lone_cr_ends_the_header_of_a_file_in_a_store(local, write):
-    path = write("x,y\r1,a\n2,b\n")
-    fsspec.filesystem("memory").put(str(path), "/lone-cr/a.csv")
-    files = expand("memory://lone-cr/a.csv", Csv.suffixes, Storage())
-    source, fragments = Csv().plan(files, local, Storage(), CsvOptions())
-    assert source.schema == XY
-    assert sum(fragment.rows for fragment in fragments) == 2
-
-
-def test_a_header_alone_is_no_rows(read_csv, write):
+def test_a_header_alone_is_no_rows_and_does_not_change_types(read_csv, write):
     assert read_csv(write("x,y\n"), schema=XY).to_pydict() == {"x": [], "y": []}
     assert read_csv(write("x,y")).schema.names == ["x", "y"]
-
-
-def test_a_file_with_a_header_alone_does_not_change_types(read_csv, write):
-    files = [write("x,y\n", "a.csv"), write("x,y\n1,a\n", "b.csv")]
-    assert read_csv(files).schema == XY
-
-
-def test_reordered_headers_are_bound_by_name(read_csv, write):
-    files = [write("x,y\n1,a\n", "a.csv"), write("y,x\nb,2\n", "b.csv")]
-    assert read_csv(files).to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+    assert read_csv([write("x,y\n", "a.csv"), write("x,y\n1,a\n", "b.csv")]).schema == XY
 
 
 def test_only_the_columns_asked_for_are_read_in_the_order_asked(read_csv, write):
@@ -95,20 +78,16 @@ def test_without_a_header_names_are_those_given_or_declared_or_counted(read_csv,
     assert read_csv(path, header=False, schema=XY).schema == XY
 
 
-def test_another_delimiter_and_quote(read_csv, write):
+def test_another_delimiter_and_quote_or_none(read_csv, write):
     assert read_csv(write("x|y\n1|'a|''b'\n"), delimiter="|", quote="'").to_pydict() == {"x": [1], "y": ["a|'b"]}
-
-
-def test_without_quoting_a_quote_is_a_character(read_csv, write):
     assert read_csv(write('x,y\n1,"a\n2,b"\n'), quote=None).to_pydict() == {"x": [1, 2], "y": ['"a', 'b"']}
 
 
-@pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_compressed_files_are_read_by_their_suffix(read_csv, write, suffix):
-    text = "x,y\n" + "1,a\n" * 100
-    packed = gzip.compress(text.encode()) if suffix == "gz" else pa.compress(text.encode(), "zstd", asbytes=True)
-    found = read_csv(write(packed, f"a.csv.{suffix}"), fragment_bytes=64)
-    assert found.to_pydict() == {"x": [1] * 100, "y": ["a"] * 100}
+def test_compressed_files_are_read_by_their_suffix(read_csv, write):
+    text = b"x,y\n" + b"1,a\n" * 100
+    for suffix, packed in (("gz", gzip.compress(text)), ("zst", pa.compress(text, "zstd", asbytes=True))):
+        found = read_csv(write(packed, f"a.csv.{suffix}"), fragment_bytes=64)
+        assert found.to_pydict() == {"x": [1] * 100, "y": ["a"] * 100}, suffix
 
 
 def test_folders_of_keys_are_columns(read_csv, write, tmp_path):
@@ -124,25 +103,20 @@ def test_a_record_longer_than_a_block_of_the_parser_is_read(read_csv, write):
     assert read_csv(write(f'x,y\n1,"{long}"\n2,b\n')).to_pydict() == {"x": [1, 2], "y": [long, "b"]}
 
 
-@pytest.mark.thorough
-def test_newlines_in_quotes_where_blocks_of_the_parser_end(read_csv, write):
-    values = [f"{number}\n" * 9 for number in range(50_000)]
-    assert read_csv(write("x\n" + "".join(f'"{value}"\n' for value in values)))["x"].to_pylist() == values
+def test_crlf_in_quotes_where_a_block_of_the_parser_ends_is_kept(read_csv, write):
+    for first in ("p", "pp"):  # each value takes 15 bytes: after "p" a block of 2**20 ends before the \\n
+        values = [first, *["0123456789\r\n"] * 70_000]
+        text = "".join(f'"{value}"\n' for value in values)
+        assert (text[2**20 - 1 : 2**20 + 1] == "\r\n") is (first == "p")
+        assert read_csv(write("x\n" + text))["x"].to_pylist() == values
 
 
-@pytest.mark.parametrize("first", ["p", "pp"])
-def test_crlf_in_quotes_where_a_block_of_the_parser_ends_is_kept(read_csv, write, first):
-    values = [first, *["0123456789\r\n"] * 70_000]  # 15 bytes each: after "p" a block of 2**20 ends before the \n
-    text = "".join(f'"{value}"\n' for value in values)
-    assert (text[2**20 - 1 : 2**20 + 1] == "\r\n") is (first == "p")
-    assert read_csv(write("x\n" + text))["x"].to_pylist() == values
-
-
-@pytest.mark.parametrize("block", range(8, 40))
-def test_crlf_in_quotes_is_kept_whatever_the_blocks_of_the_parser(read_csv, write, monkeypatch, block):
-    monkeypatch.setattr(csv_dialect, "BLOCK_BYTES", block)
+def test_crlf_in_quotes_is_kept_whatever_the_blocks_of_the_parser(read_csv, write, monkeypatch):
     values = [f"{'a' * (number % 3)}\r\n" for number in range(60)]
-    assert read_csv(write("x\n" + "".join(f'"{value}"\n' for value in values)))["x"].to_pylist() == values
+    path = write("x\n" + "".join(f'"{value}"\n' for value in values))
+    for block in range(8, 40):
+        monkeypatch.setattr(csv_dialect, "BLOCK_BYTES", block)
+        assert read_csv(path)["x"].to_pylist() == values, block
 
 
 # Ranges
@@ -152,14 +126,13 @@ MARK = "\ufeff"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fragment_bytes", [4, 40, 999, 2**20])
-def test_a_byte_order_mark_inside_a_file_is_text_wherever_the_file_is_cut(read_csv, write, fragment_bytes):
-    values = ["a", *[f"{MARK}b"] * 50, f"c{MARK}", *[MARK] * 9]
-    text = MARK + "x,y\n" + "".join(f"{value},{MARK}\n" for value in values)
-    found = read_csv(write(text), fragment_bytes=fragment_bytes)
-    assert found.to_pydict() == {"x": values, "y": [MARK] * len(values)}
-    alone = read_csv(write("x\n" + "".join(f"{value}\n" for value in values)), fragment_bytes=fragment_bytes)
-    assert alone.to_pydict() == {"x": values}
+def test_a_byte_order_mark_inside_a_file_is_text_wherever_the_file_is_cut(read_csv, write):
+    values = ["a", *[f"{MARK}b"] * 12, f"c{MARK}", *[MARK] * 9]
+    for size in (4, 40, 99, 2**20):
+        path = write(MARK + "x,y\n" + "".join(f"{value},{MARK}\n" for value in values))
+        assert read_csv(path, fragment_bytes=size).to_pydict() == {"x": values, "y": [MARK] * len(values)}, size
+        path = write("x\n" + "".join(f"{value}\n" for value in values))
+        assert read_csv(path, fragment_bytes=size).to_pydict() == {"x": values}, size
 
 
 def test_a_byte_order_mark_before_a_number_is_told_with_its_line_wherever_the_file_is_cut(read_csv, write):
@@ -169,16 +142,16 @@ def test_a_byte_order_mark_before_a_number_is_told_with_its_line_wherever_the_fi
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("end", "quoting"),
-    [("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\r", csv.QUOTE_ALL)],
-)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.lists(st.text('a,"\n\ré', max_size=6), min_size=2, max_size=2), min_size=1, max_size=12),
     step=st.integers(1, 64),
+    way=st.sampled_from(
+        [("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\r", csv.QUOTE_ALL)]
+    ),
 )
-def test_any_cut_gives_the_rows_that_were_written(read_csv, write, end, quoting, rows, step):
+def test_any_cut_gives_the_rows_that_were_written(read_csv, write, way, rows, step):
+    end, quoting = way
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator=end, quoting=quoting).writerows([["x", "y"], *rows])
     schema = pa.schema({"x": pa.string(), "y": pa.string()})
@@ -197,103 +170,69 @@ def test_a_file_is_cut_to_ranges_of_about_a_quarter_of_a_fragment(local, write):
 
 
 LONE = [b"a,b\r", b"1,2\r\n", b'"x\r\ny\r",3\r', b"\r", b"5,6\n", b"\r", b"7,8\r\n"]
+STRAY = [b'5" pipe,1\n', b'"a\nb",2\n', b'5" pipe,3\n', b'"c""\n",4\n', b'"d"x"y,5\n']
+"""Records that end at a lone CR, and records with a quote inside an unquoted field, which is a character."""
 
 
-@pytest.mark.parametrize("step", range(1, 20))
-def test_records_end_at_a_lone_cr_too_wherever_blocks_end(step):
-    ends, text = RecordEnds(",", '"'), b"".join(LONE)
-    found = [at + end for at in range(0, len(text), step) for end in ends.feed(text[at : at + step]).tolist()]
-    assert found == np.cumsum([len(record) for record in LONE]).tolist()
-
-
-STRAY = b'5" pipe,1\n"a\nb",2\n5" pipe,3\n"c""\n",4\n"d"x"y,5\n'
-
-
-@pytest.mark.parametrize("step", range(1, len(STRAY) + 1))
-def test_a_quote_inside_an_unquoted_field_is_a_character(step):
-    ends = RecordEnds(",", '"')
-    found = [at + end for at in range(0, len(STRAY), step) for end in ends.feed(STRAY[at : at + step]).tolist()]
-    lengths = [len(record) for record in (b'5" pipe,1\n', b'"a\nb",2\n', b'5" pipe,3\n', b'"c""\n",4\n', b'"d"x"y,5\n')]
-    assert found == [sum(lengths[: count + 1]) for count in range(len(lengths))]
+@pytest.mark.parametrize("records", [LONE, STRAY], ids=["a lone CR", "a stray quote"])
+def test_records_end_where_they_do_wherever_blocks_end(records):
+    text = b"".join(records)
+    for step in range(1, len(text) + 1):
+        ends = RecordEnds(",", '"')
+        found = [at + end for at in range(0, len(text), step) for end in ends.feed(text[at : at + step]).tolist()]
+        assert found == np.cumsum([len(record) for record in records]).tolist(), step
 
 
 def test_stray_quotes_are_read_as_pandas_reads_them(read_csv, write):
-    path = write(b"x,y\n" + STRAY)
-    expected = pd.read_csv(io.BytesIO(b"x,y\n" + STRAY))
-    assert read_csv(path, fragment_bytes=16).to_pandas().values.tolist() == expected.values.tolist()
+    text = b"x,y\n" + b"".join(STRAY)
+    expected = pd.read_csv(io.BytesIO(text))
+    assert read_csv(write(text), fragment_bytes=16).to_pandas().values.tolist() == expected.values.tolist()
 
 
 # Files
 
 
-def test_zero_bytes_among_good_files(read_csv, write):
-    with pytest.raises(CorruptFileError, match=r"b.csv: 0 bytes, expected a CSV file"):
-        read_csv([write("x\n1\n"), write("", "b.csv")])
+UNREADABLE = {
+    "no bytes": (b"", "0 bytes, expected a CSV file"),
+    "Parquet": (b"PAR1\x15\x04", r"not a CSV file \(.*\); it starts with b.* looks like Parquet"),
+    "gzip": (gzip.compress(b"x\n1\n"), r"not a CSV file \(.*\); it starts with b.* looks like gzip"),
+    "UTF-16": ("x\n1\n".encode("utf-16"), r"not a CSV file \(.*\); it starts with b.* looks like binary data"),
+    "blank lines": (b"\n\n", "no header in the first 2 bytes"),
+    "not UTF-8": (b"x,y\n1,a\n2,b\xff\n", "line 3 is not UTF-8: ff at byte 11 of the text"),
+    "a header that is not UTF-8": (b"x,\xff\n1,a\n", "the first record cannot be read"),
+    "NUL": (b"x,y\n" + b"1,a\n" * 2000 + b"2,b\0\n", "line 2002 holds a NUL byte"),
+    "not compressed": (b"x\n1\n", "cannot be decompressed .*, expected gzip"),
+    "compressed and cut off": (gzip.compress(b"x\n" + b"1\n" * 99)[:-9], "cannot be decompressed .*, expected gzip"),
+}
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [(b"PAR1\x15\x04", "Parquet"), (gzip.compress(b"x\n1\n"), "gzip"), ("x\n1\n".encode("utf-16"), "binary data")],
-    ids=["Parquet", "gzip", "UTF-16"],
-)
-def test_another_format_is_named_with_its_first_bytes(read_csv, write, content, kind):
-    with pytest.raises(CorruptFileError, match=rf"a.csv: not a CSV file \(.*\); it starts with b.* looks like {kind}"):
-        read_csv(write(content))
+def test_a_file_that_cannot_be_read_is_named_with_what_is_wrong(read_csv, write, subtests):
+    for what, (content, problem) in UNREADABLE.items():
+        name = "a.csv.gz" if "compressed" in what else "a.csv"
+        for schema in (None, XY):
+            with subtests.test(what=what, schema=schema), pytest.raises(CorruptFileError, match=f"{name}: {problem}"):
+                read_csv([write("x,y\n1,a\n", "good.csv"), write(content, name)], schema=schema)
 
 
-@pytest.mark.parametrize("content", [b"x\n1\n", gzip.compress(b"x\n" + b"1\n" * 99)[:-9]], ids=["plain", "cut off"])
-def test_a_file_that_cannot_be_decompressed_is_named(read_csv, write, content):
-    with pytest.raises(CorruptFileError, match=r"a.csv.gz: cannot be decompressed .*, expected gzip"):
-        read_csv(write(content, "a.csv.gz"))
+def test_a_name_that_stands_twice_is_refused_with_its_positions(read_csv, write):
+    with pytest.raises(SchemaDriftError, match=r"column 'x' stands twice, at positions 0 and 2, in .*a.csv"):
+        read_csv(write("x,y,x\n1,2,3\n"))
 
 
-def test_only_blank_lines_have_no_header(read_csv, write):
-    with pytest.raises(CorruptFileError, match="no header in the first 2 bytes"):
-        read_csv(write("\n\n"))
+def test_an_unterminated_quote_names_the_line_where_it_opened(read_csv, write, subtests):
+    for step in (1, 2**20):
+        with subtests.test(step=step):
+            text = 'x,y\n1,"a\nb"\n2,"c\n""\nd\n3,e\n'
+            with pytest.raises(CorruptFileError, match=r"a.csv: the quote that opens in line 4 is never closed"):
+                read_csv(write(text), fragment_bytes=step)
 
 
-@pytest.mark.parametrize("step", [1, 2**20])
-def test_an_unterminated_quote_names_the_line_where_it_opened(read_csv, write, step):
-    text = 'x,y\n1,"a\nb"\n2,"c\n""\nd\n3,e\n'
-    with pytest.raises(CorruptFileError, match=r"a.csv: the quote that opens in line 4 is never closed"):
-        read_csv(write(text), fragment_bytes=step)
-
-
-def test_a_quote_that_stays_open_too_long_is_found_before_the_rest_is_read(read_csv, write, monkeypatch):
-    monkeypatch.setattr(ranges, "RECORD_BYTES", 100)
-    with pytest.raises(CorruptFileError, match="the quote that opens in line 3 is not closed within 100 bytes"):
-        read_csv(write('x,y\n1,a\n2,"b\n' + "3,c\n" * 100 + '4,"d"\n'), fragment_bytes=64)
-
-
-def test_a_record_that_is_too_long_is_named(read_csv, write, monkeypatch):
+def test_a_record_or_a_quote_that_is_too_long_is_found_before_the_rest_is_read(read_csv, write, monkeypatch):
     monkeypatch.setattr(ranges, "RECORD_BYTES", 100)
     with pytest.raises(BadRowsError, match="line 3: a record of more than 100 bytes"):
         read_csv(write("x,y\n1,a\n2," + "b" * 500 + "\n"), fragment_bytes=64)
-
-
-@pytest.mark.parametrize("schema", [None, XY])
-def test_invalid_utf8_names_line_byte_and_hex(read_csv, write, schema):
-    with pytest.raises(CorruptFileError, match=r"a.csv: line 3 is not UTF-8: ff at byte 11 of the text"):
-        read_csv(write(b"x,y\n1,a\n2,b\xff\n"), schema=schema)
-
-
-def test_a_header_that_is_not_utf8_is_named(read_csv, write):
-    with pytest.raises(CorruptFileError, match=r"a.csv: the first record cannot be read"):
-        read_csv(write(b"x,\xff\n1,a\n"))
-
-
-def test_a_nul_byte_names_its_line(read_csv, write):
-    filler = "1,a\n" * 2000
-    with pytest.raises(CorruptFileError, match="line 2002 holds a NUL byte"):
-        read_csv(write(f"x,y\n{filler}2,b\0\n"))
-
-
-def test_a_file_that_changed_after_it_was_planned_is_refused(local, write):
-    path, storage = write("x,y\n1,a\n"), Storage()
-    source, fragments = Csv().plan(expand(path, Csv.suffixes, storage), local, storage, CsvOptions())
-    path.write_text("x,y\n1,a\n2,b\n")
-    with pytest.raises(IncompleteInputError, match="8 bytes when planned, 12 bytes now"):
-        source.read(fragments[0].pieces[0], ["x"], "cpu")
+    with pytest.raises(CorruptFileError, match="the quote that opens in line 3 is not closed within 100 bytes"):
+        read_csv(write('x,y\n1,a\n2,"b\n' + "3,c\n" * 100 + '4,"d"\n'), fragment_bytes=64)
 
 
 def test_a_file_that_is_not_the_one_of_its_manifest_is_refused(local, write):
@@ -305,58 +244,21 @@ def test_a_file_that_is_not_the_one_of_its_manifest_is_refused(local, write):
 
 
 def test_files_elsewhere_are_read_in_ranges_through_fsspec(read_csv):
-    fsspec.filesystem("memory").pipe("/texts/a.csv", b"x,y\n" + b'1,"a\n"\n' * 50)
-    assert read_csv("memory://texts/a.csv", fragment_bytes=64).to_pydict() == {"x": [1] * 50, "y": ["a\n"] * 50}
-
-
-# Names
-
-
-def test_a_missing_column_names_the_near_one(read_csv, write):
-    files = [write("x,label\n1,a\n", "a.csv"), write("x,Label\n1,a\n", "b.csv")]
-    with pytest.raises(SchemaDriftError, match=r"column 'label' of .*a.csv is not in .*b.csv. Did you mean 'Label'\?"):
-        read_csv(files)
-
-
-def test_a_missing_column_is_null_when_that_is_asked(read_csv, write):
-    files = [write("x,y\n1,a\n", "a.csv"), write("x\n2\n", "b.csv")]
-    assert read_csv(files, missing_columns="null").to_pydict() == {"x": [1, 2], "y": ["a", None]}
-    assert read_csv(files, columns=["y"], missing_columns="null").to_pydict() == {"y": ["a", None]}
-
-
-def test_a_declared_column_that_no_file_has_is_missing(read_csv, write):
-    with pytest.raises(SchemaDriftError, match=r"column 'y' of the declared schema is not in .*a.csv"):
-        read_csv(write("x\n1\n"), schema=XY)
-
-
-def test_an_extra_column_is_left_out_with_one_warning(read_csv, write):
-    files = [write("x\n1\n", "a.csv"), write("y,x\nz,2\n", "b.csv"), write("x,y\n3,z\n", "c.csv")]
-    with pytest.warns(UserWarning, match=r"y in .*b.csv, .*c.csv") as warned:
-        assert read_csv(files).to_pydict() == {"x": [1, 2, 3]}
-    assert len(warned) == 1
-
-
-def test_an_extra_column_is_an_error_when_that_is_asked(read_csv, write):
-    files = [write("x\n1\n", "a.csv"), write("y,x\nz,2\n", "b.csv")]
-    with pytest.raises(SchemaDriftError, match=r"column 'y' of .*b.csv is not in .*a.csv"):
-        read_csv(files, extra_columns="error")
-
-
-def test_a_name_that_stands_twice_is_refused_with_its_positions(read_csv, write):
-    with pytest.raises(SchemaDriftError, match=r"column 'x' stands twice, at positions 0 and 2, in .*a.csv"):
-        read_csv(write("x,y,x\n1,2,3\n"))
+    for end in ("\n", "\r"):
+        fsspec.filesystem("memory").pipe("/texts/a.csv", f"x,y{end}".encode() + b'1,"a\n"\n' * 50)
+        found = read_csv("memory://texts/a.csv", fragment_bytes=64)
+        assert found.to_pydict() == {"x": [1] * 50, "y": ["a\n"] * 50}
 
 
 # Rows that do not fit
 
 
-@pytest.mark.parametrize("schema", [None, XY])
-@pytest.mark.parametrize("step", [1, 2**20])
-@pytest.mark.parametrize(("row", "count"), [("2", 1), ("2,b,c", 3)])
-def test_a_wrong_number_of_fields_names_line_and_counts(read_csv, write, schema, step, row, count):
-    text = f'x,y\n\n1,"a\nb"\n{row}\n3,c\n'
-    with pytest.raises(BadRowsError, match=rf"a.csv, line 5: {count} fields, expected 2: '{row}'"):
-        read_csv(write(text), schema=schema, fragment_bytes=step)
+def test_a_wrong_number_of_fields_names_line_and_counts(read_csv, write, subtests):
+    for (row, count), step, schema in product((("2", 1), ("2,b,c", 3)), (1, 2**20), (None, XY)):
+        with subtests.test(schema=schema, step=step, row=row, count=count):
+            text = f'x,y\n\n1,"a\nb"\n{row}\n3,c\n'
+            with pytest.raises(BadRowsError, match=rf"a.csv, line 5: {count} fields, expected 2: '{row}'"):
+                read_csv(write(text), schema=schema, fragment_bytes=step)
 
 
 def test_the_text_of_a_bad_row_is_shortened(read_csv, write):
@@ -364,22 +266,20 @@ def test_the_text_of_a_bad_row_is_shortened(read_csv, write):
         read_csv(write("x,y\n1," + "a" * 500 + ",b\n"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
+def test_a_value_not_of_its_declared_type_names_line_column_and_value(read_csv, write, subtests):
+    for kind, value in (
         (pa.int64(), "3.5"), (pa.int64(), "x1"), (pa.int8(), "300"), (pa.int64(), "9223372036854775808"),
         (pa.uint8(), "-1"), (pa.float64(), " "), (pa.float64(), "1e999"), (pa.float32(), "1e39"), (pa.bool_(), "yes"),
         (pa.date32(), "2020-02-30"), (pa.timestamp("us"), "2020-01-01T00:00:00Z"), (pa.timestamp("us"), "noon"),
-    ],
-)  # fmt: skip
-def test_a_value_not_of_its_declared_type_names_line_column_and_value(read_csv, write, kind, value):
-    text = f"y,x\nb,\n{'a,' + chr(10)}c,{value}\nd,{value}\n"
-    with pytest.raises(SchemaDriftError) as found:
-        read_csv(write(text), schema=pa.schema([("x", kind), ("y", pa.string())]))
-    problem = f"{value!r} is not a value of {kind}, its declared type"
-    assert found.value.message.endswith(f"a.csv, line 4, column 'x': {problem}")
-    assert found.value.column == "x"
-    assert Path(found.value.path).name == "a.csv"
+    ):  # fmt: skip
+        with subtests.test(kind=kind, value=value):
+            text = f"y,x\nb,\n{'a,' + chr(10)}c,{value}\nd,{value}\n"
+            with pytest.raises(SchemaDriftError) as found:
+                read_csv(write(text), schema=pa.schema([("x", kind), ("y", pa.string())]))
+            problem = f"{value!r} is not a value of {kind}, its declared type"
+            assert found.value.message.endswith(f"a.csv, line 4, column 'x': {problem}")
+            assert found.value.column == "x"
+            assert Path(found.value.path).name == "a.csv"
 
 
 def test_a_late_bad_value_is_found_in_its_range(read_csv, write):
@@ -391,32 +291,30 @@ def test_a_late_bad_value_is_found_in_its_range(read_csv, write):
 # Options
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_options_that_make_no_sense_are_refused(read_csv, write, subtests):
+    for options, problem in (
         ({"column_names": ["a"]}, "column_names is for files without a header"),
         ({"delimiter": "||"}, r"delimiter is '\|\|', expected one ASCII character"),
         ({"quote": "é"}, "quote is 'é', expected one ASCII character"),
         ({"delimiter": '"'}, "delimiter and quote are both"),
         ({"schema": pa.schema({"x": pa.float16()})}, "column 'x' is declared as halffloat, which CSV"),
         ({"schema": pa.schema({"x": pa.list_(pa.int64())})}, "column 'x' is declared as list<.*>, which CSV"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(read_csv, write, options, problem):
-    with pytest.raises(ConfigError, match=problem):
-        read_csv(write("x\n1\n"), **options)
+    ):
+        with subtests.test(options=options, problem=problem), pytest.raises(ConfigError, match=problem):
+            read_csv(write("x\n1\n"), **options)
 
 
 # Real files
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("fragment_bytes", [2**16, 2**28])
-def test_churn_is_read_as_pandas_reads_it(read_csv, real_data, fragment_bytes):
-    found = read_csv(real_data / "churn.csv", fragment_bytes=fragment_bytes)
-    expected = pd.read_csv(real_data / "churn.csv", keep_default_na=False)
-    assert found.schema.field("TotalCharges").type == pa.string()
-    assert found.to_pydict() == expected.to_dict("list")
+def test_churn_is_read_as_pandas_reads_it(read_csv, real_data, subtests):
+    for fragment_bytes in (2**16, 2**28):
+        with subtests.test(fragment_bytes=fragment_bytes):
+            found = read_csv(real_data / "churn.csv", fragment_bytes=fragment_bytes)
+            expected = pd.read_csv(real_data / "churn.csv", keep_default_na=False)
+            assert found.schema.field("TotalCharges").type == pa.string()
+            assert found.to_pydict() == expected.to_dict("list")
 
 
 @pytest.mark.thorough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from itertools import product
 
 import pyarrow as pa
 import pytest
@@ -10,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 
-@pytest.mark.parametrize(
-    ("texts", "kind", "values"),
-    [
+def test_the_narrowest_type_that_loses_nothing(read_csv, write, subtests):
+    for step, (texts, kind, values) in product((1, 2**20), (
         (["1", "-2", ""], pa.int64(), [1, -2, None]),
         (["1", "2.5"], pa.float64(), [1.0, 2.5]),
         (["1", "1e3"], pa.float64(), [1.0, 1000.0]),
@@ -37,13 +37,11 @@ from hypothesis import strategies as st
         (["9007199254740991", "0.5"], pa.float64(), [2.0**53 - 1, 0.5]),
         (["1e999", "1"], pa.string(), ["1e999", "1"]),
         (["1500-01-01", "2020-01-01T00:00:00.5"], pa.string(), ["1500-01-01", "2020-01-01T00:00:00.5"]),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("step", [1, 2**20])
-def test_the_narrowest_type_that_loses_nothing(read_csv, write, texts, kind, values, step):
-    found = read_csv(write("\n".join(["x,y", *(f"{text},a" for text in texts), ""])), fragment_bytes=step)
-    assert found.schema.field("x").type == kind
-    assert found["x"].to_pylist() == values
+    )):  # fmt: skip
+        with subtests.test(texts=texts, kind=kind, values=values, step=step):
+            found = read_csv(write("\n".join(["x,y", *(f"{text},a" for text in texts), ""])), fragment_bytes=step)
+            assert found.schema.field("x").type == kind
+            assert found["x"].to_pylist() == values
 
 
 def test_fractions_of_seconds_are_kept(read_csv, write):
@@ -80,7 +78,7 @@ TRICKY = [
 
 
 @pytest.mark.thorough
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.sampled_from(TRICKY), min_size=1, max_size=4), step=st.integers(1, 40))
 def test_types_do_not_depend_on_the_cut(read_csv, write, texts, step):
     path = write("\n".join(["x,y", *(f"{text},a" for text in texts), ""]))

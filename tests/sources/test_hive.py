@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,91 +15,74 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import SchemaDriftError
 from penstock.io.sources.hive import hive_keys
+from tests.sources.conftest import WRITERS
 
 Write = Callable[..., None]
 Read = Callable[..., Dataset]
 
 
-def write_json(table: pa.Table, path: Path) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+SUFFIXES = {"csv": ".csv", "json_lines": ".jsonl", "parquet": ".parquet"}
 
 
-WRITERS = {".parquet": pq.write_table, ".csv": pacsv.write_csv, ".jsonl": write_json}
-
-
-@pytest.fixture(params=list(WRITERS))
-def suffix(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=WRITERS)
+def format(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def write(tmp_path: Path, suffix: str) -> Write:
+def write(tmp_path: Path, format: str) -> Write:
     """Return what writes a table to a file in a folder, both below the temporary one."""
 
     def write_file(folder: str, **columns: Any) -> None:
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-        WRITERS[suffix](pa.table(columns), tmp_path / folder / f"a{suffix}")
+        WRITERS[format](pa.table(columns), tmp_path / folder / f"a{SUFFIXES[format]}")
 
     return write_file
 
 
 @pytest.fixture
-def read(local: Engine, tmp_path: Path, suffix: str) -> Read:
-    """Return what reads all that was written."""
-    readers = {".parquet": local.read_parquet, ".csv": local.read_csv, ".jsonl": local.read_json_lines}
+def read(local: Engine, tmp_path: Path, format: str) -> Read:
+    """Return what reads all that was written, or a folder of it."""
 
-    def read_folder(**options: Any) -> Dataset:
-        return readers[suffix](tmp_path, allow_unmanifested=True, **options)
+    def read_folder(folder: str = ".", **options: Any) -> Dataset:
+        return local.read(format, tmp_path / folder, allow_unmanifested=True, **options)
 
     return read_folder
 
 
-@pytest.mark.parametrize("fragment_bytes", [4, 2**20])
-@pytest.mark.parametrize(("stored", "shown", "row"), [([7, 8], "8", 1), ([None, 7], "None", 0)])
-def test_a_stored_value_unlike_the_folder_is_refused(
-    write: Write, read: Read, stored: list[Any], shown: str, row: int, fragment_bytes: int
-) -> None:
-    write("b=7", x=[1, 2], b=stored)
-    with pytest.raises(SchemaDriftError) as found:
-        read(fragment_bytes=fragment_bytes).to_arrow()
-    assert re.search(
-        rf"column 'b' is {shown} in row {row} of .*/b=7/a\.\w+, but '7' in the folder", found.value.message
-    )
-    assert found.value.column == "b"
+UNLIKE: list[tuple[str, list[Any], str, dict[str, Any]]] = [
+    ("b=7", [7, 8], r"8 in row 1 of .*/b=7/a\.\w+, but '7' in the folder", {}),
+    ("b=7", [7, 8], r"8 in row 1 of .*/b=7/a\.\w+, but '7' in the folder", {"schema": {"x": "int64", "b": "int64"}}),
+    ("b=7", [None, 7], r"None in row 0 of .*/b=7/a\.\w+, but '7' in the folder", {}),
+    ("b=__HIVE_DEFAULT_PARTITION__", [7, 7], "7 in row 0 of .* but None in the folder name", {}),
+]
 
 
-def test_a_stored_value_where_the_folder_says_null_is_refused(write: Write, read: Read) -> None:
-    write("b=__HIVE_DEFAULT_PARTITION__", x=[1], b=[7])
-    with pytest.raises(SchemaDriftError, match=r"column 'b' is 7 in row 0 of .* but None in the folder name"):
-        read().to_arrow()
+def test_a_stored_value_unlike_the_folder_is_refused(write: Write, read: Read, subtests: pytest.Subtests) -> None:
+    for case, (folder, stored, problem, options) in enumerate(UNLIKE):
+        write(f"{case}/{folder}", x=[1, 2], b=stored)
+        for fragment_bytes in (4, 2**20):
+            with subtests.test(case=case, fragment_bytes=fragment_bytes):
+                with pytest.raises(SchemaDriftError, match=f"column 'b' is {problem}") as found:
+                    read(str(case), fragment_bytes=fragment_bytes, **options).to_arrow()
+                assert found.value.column == "b"
 
 
-@pytest.mark.parametrize(("name", "values"), [("b=7", [7, 7]), ("b=a%20b", ["a b", "a b"]), ("b=true", [True, True])])
-def test_a_stored_value_like_the_folder_is_read_in_its_type(
-    write: Write, read: Read, name: str, values: list[Any]
-) -> None:
-    write(name, b=values, x=[1, 2])
-    data = read()
-    assert data.to_arrow().to_pydict() == {"b": values, "x": [1, 2]}
-    assert data.schema.field("b").type == pa.array(values).type
+def test_a_stored_value_like_the_folder_is_read_in_its_type(write: Write, read: Read) -> None:
+    for case, (name, values) in enumerate((("b=7", [7, 7]), ("b=a%20b", ["a b"] * 2), ("b=true", [True] * 2))):
+        write(f"{case}/{name}", b=values, x=[1, 2])
+        data = read(str(case))
+        assert data.to_arrow().to_pydict() == {"b": values, "x": [1, 2]}
+        assert data.schema.field("b").type == pa.array(values).type
+    write("some/b=7", x=[1], b=[7])
+    write("some/b=8", x=[2])
+    assert read("some").to_arrow().to_pydict() == {"x": [1, 2], "b": [7, 8]}
 
 
 def test_a_type_of_its_own_is_kept(local: Engine, tmp_path: Path) -> None:
     (tmp_path / "b=7").mkdir()
     pq.write_table(pa.table({"b": pa.array([7], pa.int16())}), tmp_path / "b=7" / "a.parquet")
     assert local.read_parquet(tmp_path, allow_unmanifested=True).schema.field("b").type == pa.int16()
-
-
-def test_some_files_may_store_what_the_folders_of_others_say(write: Write, read: Read) -> None:
-    write("b=7", x=[1], b=[7])
-    write("b=8", x=[2])
-    assert read().to_arrow().to_pydict() == {"x": [1, 2], "b": [7, 8]}
-
-
-def test_a_declared_key_that_differs_is_refused(write: Write, read: Read) -> None:
-    write("b=7", x=[1], b=[8])
-    with pytest.raises(SchemaDriftError, match=r"column 'b' is 8 in row 0 of .* but '7' in the folder name"):
-        read(schema={"x": "int64", "b": "int64"}).to_arrow()
 
 
 def test_a_schema_that_leaves_the_stored_column_out_has_that_of_the_folder(write: Write, read: Read) -> None:

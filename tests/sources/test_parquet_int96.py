@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pytest
 from penstock.engines.base import Engine
 from penstock.engines.plain_files import plain_files
 
+Ways = Callable[[Path], Iterator[pa.Table]]
 TIMES = [
     dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
     dt.datetime(1500, 1, 1),
@@ -33,36 +33,33 @@ TABLE = pa.table(
 )
 
 
-@pytest.fixture(params=["disk", "disk, checked", "store"])
-def read(request: pytest.FixtureRequest, local: Engine) -> Callable[[Path], pa.Table]:
-    """Return what reads a file of the disk in one of the ways there are."""
+@pytest.fixture
+def ways(local: Engine) -> Ways:
+    """Return what reads a file of the disk in each of the ways there are."""
 
-    def read_file(path: Path) -> pa.Table:
-        where: Any = path
-        if request.param == "store":
-            fsspec.filesystem("memory").put(str(path), "/int96.parquet")
-            where = "memory://int96.parquet"
-        return local.read_parquet(where, page_checksum_verification=request.param == "disk, checked").to_arrow()
+    def read_file(path: Path) -> Iterator[pa.Table]:
+        fsspec.filesystem("memory").put(str(path), f"/{path.name}")
+        for where, checked in ((path, False), (path, True), (f"memory://{path.name}", False)):
+            yield local.read_parquet(where, page_checksum_verification=checked).to_arrow()
 
     return read_file
 
 
-@pytest.mark.parametrize("store_schema", [True, False], ids=["noted types", "no noted types"])
-def test_int96_times_of_every_year_are_read_as_they_are(
-    read: Callable[[Path], pa.Table], tmp_path: Path, store_schema: bool
-) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(TABLE, path, use_deprecated_int96_timestamps=True, store_schema=store_schema, row_group_size=2)
-    found = read(path)
-    assert found.schema.types == TABLE.schema.types
-    assert found.to_pylist() == TABLE.to_pylist()
+def test_int96_times_of_every_year_are_read_as_they_are(ways: Ways, tmp_path: Path) -> None:
+    for noted in (True, False):
+        path, options = tmp_path / f"{noted}.parquet", {"store_schema": noted, "row_group_size": 2}
+        pq.write_table(TABLE, path, use_deprecated_int96_timestamps=True, **options)
+        for found in ways(path):
+            assert found.schema.types == TABLE.schema.types
+            assert found.to_pylist() == TABLE.to_pylist()
 
 
-def test_what_int96_has_below_a_microsecond_is_cut_off(read: Callable[[Path], pa.Table], tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+def test_what_int96_has_below_a_microsecond_is_cut_off(ways: Ways, tmp_path: Path) -> None:
+    path = tmp_path / "below.parquet"
     nanoseconds = pa.table({"t": pa.array([1999, 0, -1, -1000], pa.timestamp("ns"))})
     pq.write_table(nanoseconds, path, use_deprecated_int96_timestamps=True)
-    assert read(path)["t"].cast(pa.int64()).to_pylist() == [1, 0, -1, -1]
+    for found in ways(path):
+        assert found["t"].cast(pa.int64()).to_pylist() == [1, 0, -1, -1]
 
 
 def test_int96_in_one_file_and_microseconds_in_another_are_one_column(local: Engine, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import IncompleteInputError, InputError
-from penstock.io.sources import stores
+from penstock.io.sources import parquet_ranges, stores
 
 
 class Flaky(MemoryFileSystem):
@@ -79,34 +80,38 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Flak
     Flaky.store.clear()
 
 
+WHEN = ("info", "open", "read")
+
+
 def _read(local: Engine, name: str) -> Dataset:
+    parquet_ranges._known.clear()  # the ends of files that were read before
     return local.read_csv(name) if name.endswith("csv") else local.read_parquet(name)
 
 
-@pytest.mark.parametrize("name", ["flaky://d/a.parquet", "flaky://d/*.parquet", "flaky://d/a.csv"])
-@pytest.mark.parametrize("when", ["info", "open", "read"])
-def test_a_store_that_fails_twice_is_asked_again(local: Engine, store: type[Flaky], name: str, when: str) -> None:
-    store.failures = {when: [OSError(503, "Slow Down"), TimeoutError("no answer")]}
-    data = _read(local, name)
-    assert not store.failures[when]
-    store.failures = {when: [OSError(503, "Slow Down"), TimeoutError("no answer")]}
-    assert data.to_arrow()["x"].to_pylist() == list(range(10))
-    assert not store.failures[when]
+def test_a_store_that_fails_twice_is_asked_again(local: Engine, store: type[Flaky], subtests: pytest.Subtests) -> None:
+    for name, when in product(("flaky://d/a.parquet", "flaky://d/*.parquet", "flaky://d/a.csv"), WHEN):
+        with subtests.test(name=name, when=when):
+            store.failures = {when: [OSError(503, "Slow Down"), TimeoutError("no answer")]}
+            data = _read(local, name)
+            assert not store.failures[when]
+            store.failures = {when: [OSError(503, "Slow Down"), TimeoutError("no answer")]}
+            assert data.to_arrow()["x"].to_pylist() == list(range(10))
+            assert not store.failures[when]
 
 
-@pytest.mark.parametrize("name", ["flaky://d/a.parquet", "flaky://d/a.csv"])
-@pytest.mark.parametrize("when", ["info", "open", "read"])
-@pytest.mark.parametrize("planned", [False, True])
 def test_a_store_that_goes_on_failing_is_told_with_its_words_and_the_attempts(
-    local: Engine, store: type[Flaky], name: str, when: str, planned: bool
+    local: Engine, store: type[Flaky], subtests: pytest.Subtests
 ) -> None:
-    data = _read(local, name) if planned else None
-    store.failures = {when: [OSError(503, "Slow Down")] * 99}
-    with pytest.raises(InputError, match=r"Slow Down \(503\), in the last of 3 attempts") as caught:
-        _read(local, name) if data is None else data.to_arrow()
-    assert type(caught.value) is InputError  # neither missing nor damaged
-    assert (caught.value.path, caught.value.attempt) == (name, 3)
-    assert isinstance(caught.value.__cause__, OSError)
+    for name, when, planned in product(("flaky://d/a.parquet", "flaky://d/a.csv"), WHEN, (False, True)):
+        with subtests.test(name=name, when=when, planned=planned):
+            store.failures = {}
+            data = _read(local, name) if planned else None
+            store.failures = {when: [OSError(503, "Slow Down")] * 99}
+            with pytest.raises(InputError, match=r"Slow Down \(503\), in the last of 3 attempts") as caught:
+                _read(local, name) if data is None else data.to_arrow()
+            assert type(caught.value) is InputError  # neither missing nor damaged
+            assert (caught.value.path, caught.value.attempt) == (name, 3)
+            assert isinstance(caught.value.__cause__, OSError)
 
 
 def test_a_permission_that_is_not_given_is_told_at_once(local: Engine, store: type[Flaky]) -> None:

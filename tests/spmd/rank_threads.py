@@ -6,9 +6,29 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.core.progress import Progress, Track
-from penstock.spmd import Assignment, RankAssignment, run_rank
+from penstock.dataset import Dataset
+from penstock.spmd import Assignment, Body, RankAssignment, SpmdOptions, run_gang, run_rank
+
+ONE_RESTART = SpmdOptions(timeout=60, start_timeout=60, max_restarts=1)
+
+
+def run(
+    launch: Any,
+    body: Body,
+    data: Mapping[str, Dataset],
+    options: SpmdOptions = ONE_RESTART,
+    *,
+    size: int = 2,
+    room: Callable[[], int] | None = None,
+) -> Any:
+    """Run ranks that `launch` starts."""
+    engine = data["train"].engine
+    return run_gang(
+        launch, body, data, options, engine, size=size, threads=1, host="127.0.0.1", label="train it", room=room
+    )
 
 
 def as_process(place: RankAssignment, assignment: Assignment) -> None:
@@ -42,7 +62,7 @@ class Threads:
 
     def stop(self) -> None:
         for thread in self.threads:
-            thread.join(timeout=5)
+            thread.join(timeout=60)
 
 
 @dataclass

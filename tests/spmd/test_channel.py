@@ -19,7 +19,6 @@ from penstock.spmd import messages as m
 from penstock.spmd.channel import Channel
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.listener import Listener
-from penstock.spmd.worker import is_lost_peer
 
 KEY = b"key of the test"
 
@@ -75,7 +74,6 @@ def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk: tupl
     assert "process" in joined.name
 
 
-@pytest.mark.thorough
 def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]) -> None:
     channel, coordinator = talk
     coordinator.send(m.Start(None))
@@ -149,17 +147,6 @@ def test_the_key_is_not_shown(listener: Listener) -> None:
     assert "key" not in repr(place(listener))
 
 
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [("[11:02:03] /src/collective/comm.cc:1: recv failed", True), ("Label contains NaN", False)],
-)
-def test_only_an_error_of_a_collective_call_means_a_lost_peer(text: str, lost: bool) -> None:
-    from xgboost.core import XGBoostError
-
-    assert is_lost_peer(XGBoostError(text)) is lost
-    assert not is_lost_peer(ValueError(text))
-
-
 @pytest.fixture
 def frozen() -> Iterator[tuple[Connection, Connection]]:
     """A coordinator's end of a connection, and that of a rank which neither reads nor goes on writing."""
@@ -171,7 +158,7 @@ def frozen() -> Iterator[tuple[Connection, Connection]]:
         rank.result().close()
 
 
-@pytest.mark.thorough
+@pytest.mark.faults
 def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(frozen: Any) -> None:
     began = time.monotonic()
     with pytest.raises(OSError, match="temporarily unavailable"):
@@ -179,7 +166,7 @@ def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(fr
     assert time.monotonic() - began > 0.9
 
 
-@pytest.mark.thorough
+@pytest.mark.faults
 def test_a_message_that_is_cut_off_holds_up_the_coordinator_for_the_timeout(frozen: Any) -> None:
     coordinator, rank = frozen
     os.write(rank.fileno(), struct.pack("!i", 1000) + b"a part")

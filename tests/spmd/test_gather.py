@@ -6,25 +6,17 @@ import threading
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from spmd.rank_threads import Threads, run
 from test_channel import arrival, hear, place
-from test_gang import Notes, Threads, run
 
 from penstock.dataset import Dataset
-from penstock.engines.local import LocalEngine
 from penstock.errors import WorkerLostError
 from penstock.spmd import Rank, SpmdOptions
 from penstock.spmd import messages as m
 from penstock.spmd.channel import Channel
 from penstock.spmd.listener import Listener
 from penstock.spmd.worker import is_lost_peer
-
-
-@pytest.fixture
-def data() -> dict[str, Dataset]:
-    engine = LocalEngine(device="cpu", progress=Notes())
-    return {"train": engine.from_arrow(pa.table({"x": range(10)}))}
 
 
 def test_every_rank_knows_what_each_gave_in_their_order(data: dict[str, Dataset]) -> None:
@@ -36,10 +28,6 @@ def test_every_rank_knows_what_each_gave_in_their_order(data: dict[str, Dataset]
     run(Threads(), body, data, size=3)
     expected = [[("first", 0), ("first", 1), ("first", 2)], [0, 1, 4]]
     assert known == {0: expected, 1: expected, 2: expected}
-
-
-def test_the_only_rank_knows_what_it_gave(data: dict[str, Dataset]) -> None:
-    assert data["train"].engine.spmd(lambda rank: rank.gather(7), data, SpmdOptions()) == [7]
 
 
 def test_arrays_are_added_up_in_the_order_of_the_ranks_and_left_as_they_are(data: dict[str, Dataset]) -> None:
@@ -55,9 +43,10 @@ def test_arrays_are_added_up_in_the_order_of_the_ranks_and_left_as_they_are(data
     assert terms[0].tolist() == [[0.1, 1e16]]
 
 
-def test_the_sum_of_the_only_rank_is_a_copy_of_its_own(data: dict[str, Dataset]) -> None:
-    values = np.array([1, 2])
-    total = data["train"].engine.spmd(lambda rank: rank.allreduce(values), data, SpmdOptions())
+def test_the_only_rank_knows_what_it_gave_and_its_sum_is_a_copy(data: dict[str, Dataset]) -> None:
+    values, engine = np.array([1, 2]), data["train"].engine
+    assert engine.spmd(lambda rank: rank.gather(7), data, SpmdOptions()) == [7]
+    total = engine.spmd(lambda rank: rank.allreduce(values), data, SpmdOptions())
     assert (total.tolist(), np.shares_memory(total, values)) == ([1, 2], False)
 
 
@@ -88,34 +77,28 @@ def test_a_rank_tells_where_others_reach_it_and_how_long_to_wait() -> None:
         coordinator.close()
 
 
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [
-        ("[third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:28046.", True),
-        ("[third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms for recv", True),
-        ("mat1 and mat2 shapes cannot be multiplied (0x3 and 4x1)", False),
-    ],
-)
-def test_what_gloo_raises_means_a_lost_peer(text: str, lost: bool) -> None:
-    assert is_lost_peer(RuntimeError(text)) is lost
-
-
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [
-        ("NCCL error encountered at: call='ncclAllReduce(...)', Reason=6:remote process exited", True),
-        ("NCCL_ERROR: b'unhandled system error (run with NCCL_DEBUG=INFO for details)'", True),
-        ("exception occurred! ERROR: syncStream failed. This can be caused by a failed rank_.", True),
-        ("An error occurred in the distributed operation. This can result from a failed rank", True),
-        ("olsFit: no algorithm with this id has been implemented", False),
-    ],
-)
-def test_what_raft_raises_means_a_lost_peer(text: str, lost: bool) -> None:
-    assert is_lost_peer(RuntimeError(text)) is lost
-
-
-@pytest.mark.parametrize("name", ["DistBackendError", "DistNetworkError", "DistStoreError"])
-def test_what_torch_distributed_raises_means_a_lost_peer(name: str) -> None:
+def test_only_an_error_of_a_collective_call_means_a_lost_peer() -> None:
     import torch.distributed
+    from xgboost.core import XGBoostError
 
-    assert is_lost_peer(getattr(torch.distributed, name)("NCCL error: remote process exited"))
+    for kind, text, lost in (
+        (
+            RuntimeError,
+            "[third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [::1]:28046.",
+            True,
+        ),
+        (RuntimeError, "[third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms", True),
+        (RuntimeError, "mat1 and mat2 shapes cannot be multiplied (0x3 and 4x1)", False),
+        (RuntimeError, "NCCL error encountered at: call='ncclAllReduce(...)', Reason=6:remote process exited", True),
+        (RuntimeError, "NCCL_ERROR: b'unhandled system error (run with NCCL_DEBUG=INFO for details)'", True),
+        (RuntimeError, "exception occurred! ERROR: syncStream failed. This can be caused by a failed rank_.", True),
+        (RuntimeError, "An error occurred in the distributed operation. This can result from a failed rank", True),
+        (RuntimeError, "olsFit: no algorithm with this id has been implemented", False),
+        (XGBoostError, "[11:02:03] /src/collective/comm.cc:1: recv failed", True),
+        (ValueError, "[11:02:03] /src/collective/comm.cc:1: recv failed", False),
+        (XGBoostError, "Label contains NaN", False),
+        (torch.distributed.DistBackendError, "NCCL error: remote process exited", True),
+        (torch.distributed.DistNetworkError, "NCCL error: remote process exited", True),
+        (torch.distributed.DistStoreError, "NCCL error: remote process exited", True),
+    ):
+        assert is_lost_peer(kind(text)) is lost, (kind, text)

@@ -36,7 +36,7 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
 
 pytestmark = [
     pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank"),
-    pytest.mark.thorough,
+    pytest.mark.faults,
 ]
 
 

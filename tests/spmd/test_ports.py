@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import psutil
 import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from test_gang import Threads, run
+from spmd.rank_threads import Threads, run
 
 from penstock import stages as st
 from penstock.core.progress import Progress, Track
@@ -33,10 +32,13 @@ LOOPBACK = {"127.0.0.1", "::1"}
 
 @dataclass
 class Watch(Progress):
-    """Looks, when the first rounds of many are complete, where this process and its children listen."""
+    """Looks, when the first rounds of many are complete, where this process and its children have begun to listen."""
 
     rounds: int = 0
     addresses: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._before = listening()
 
     @contextmanager
     def track(self, label: str, total: int) -> Iterator[Track]:
@@ -46,15 +48,20 @@ class Watch(Progress):
             def advance(self, parts: int = 1, detail: str = "") -> None:
                 if label.startswith("train") and parts:
                     watch.rounds += parts
-                    watch.addresses |= listening() if watch.rounds < LOOKS else set()
+                    seen = listening() - watch._before if watch.rounds < LOOKS else set()
+                    watch.addresses |= {ip for _, ip, _ in seen}
 
         yield Watching()
 
 
-def listening() -> set[str]:
-    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    sockets = [each for process in family for each in connections(process)]
-    return {each.laddr.ip.removeprefix("::ffff:") for each in sockets if each.status == psutil.CONN_LISTEN}
+def listening() -> set[tuple[int, str, int]]:
+    """Return the process, the address and the port of what listens."""
+    return {
+        (process.pid, each.laddr.ip.removeprefix("::ffff:"), each.laddr.port)
+        for process in (psutil.Process(), *psutil.Process().children(recursive=True))
+        for each in connections(process)
+        if each.status == psutil.CONN_LISTEN
+    }
 
 
 def connections(process: psutil.Process) -> list[Any]:
@@ -96,7 +103,6 @@ TRAINERS: tuple[Trainer, ...] = (
     st.XGBoostRegressor("y", num_boost_round=5),
 )
 
-TITLE = attrgetter("title")
 OF_EVERY_WAY = (st.KMeans, st.TorchClassifier, st.XGBoostClassifier)
 """Trainers whose ranks talk through their coordinator, among each other, and not at all: an engine places them."""
 
@@ -116,23 +122,13 @@ def test_no_trainer_is_forgotten() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.cpu("one GPU is for one rank")
-@pytest.mark.parametrize("stage", [stage for stage in TRAINERS if type(stage) in OF_EVERY_WAY], ids=TITLE)
-def test_ranks_listen_on_loopback_only(engine: Engine, stage: Trainer) -> None:
-    demand_loopback(engine, stage)
-
-
-@pytest.mark.thorough
-@pytest.mark.cpu("one GPU is for one rank")
-@pytest.mark.dask
-@pytest.mark.parametrize("stage", [stage for stage in TRAINERS if type(stage) not in OF_EVERY_WAY], ids=TITLE)
-def test_ranks_of_every_trainer_listen_on_loopback_only(engines: Any, stage: Trainer) -> None:
-    demand_loopback(engines.get("dask"), stage)
-
-
-def demand_loopback(engine: Engine, stage: Trainer) -> None:
-    watch = trained(engine, stage, None if stage.tags.opens_ports else two_ranks(engine))
-    assert watch.rounds > 0
-    assert watch.addresses <= LOOPBACK
+def test_ranks_listen_on_loopback_only(engine: Engine, subtests: pytest.Subtests) -> None:
+    for stage in TRAINERS:
+        if type(stage) in OF_EVERY_WAY or engine.name == "dask":
+            with subtests.test(stage=stage.title):
+                watch = trained(engine, stage, None if stage.tags.opens_ports else two_ranks(engine))
+                assert watch.rounds > 0
+                assert watch.addresses <= LOOPBACK
 
 
 @pytest.mark.thorough
@@ -144,6 +140,7 @@ def test_xgboost_trains_by_default_without_a_port_that_others_reach(engine: Engi
 
 
 @pytest.mark.dask
+@pytest.mark.faults
 def test_ranks_of_xgboost_listen_on_every_address_which_is_why_it_must_be_allowed(engines: Any) -> None:
     dask = engines.get("dask")
     watch = trained(dask, MANY_TREES, two_ranks(dask, allow_insecure=True))
@@ -151,11 +148,9 @@ def test_ranks_of_xgboost_listen_on_every_address_which_is_why_it_must_be_allowe
 
 
 @pytest.mark.cpu("one GPU is for one rank")
-def test_ranks_of_xgboost_are_refused_before_they_start(engine: Engine) -> None:
-    if isinstance(engine, LocalEngine):
-        pytest.skip("the local engine has one rank")
+def test_ranks_of_xgboost_are_refused_before_they_start(distributed_engine: Engine) -> None:
     with pytest.raises(InsecureClusterError, match="2 ranks of XGBoost would listen on every address") as caught:
-        trained(engine, st.RandomForestClassifier("y", num_trees=2), two_ranks(engine))
+        trained(distributed_engine, st.RandomForestClassifier("y", num_trees=2), two_ranks(distributed_engine))
     assert "allow_insecure=True" in str(caught.value.hint)
 
 

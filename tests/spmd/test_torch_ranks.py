@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
-from safetensors.torch import load
-from test_gang import Processes
+from spmd.rank_processes import GangEngine
 
 import penstock as ps
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
-from penstock.spmd import Body, SpmdOptions, run_gang
+from penstock.spmd import SpmdOptions
 
 pytestmark = [
     pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank"),
@@ -41,27 +38,21 @@ def rows(engine: Engine) -> Dataset:
     return engine.from_arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "c": c, "y": x[:, 0] - c}), fragment_bytes=1000)
 
 
-class GangEngine(LocalEngine):
-    """Trains on processes of this machine."""
+def learned(engine: Engine, options: SpmdOptions | None = None) -> dict[str, Any]:
+    from safetensors.torch import load
 
-    name = "gang"
-
-    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        size = options.world_size or 1
-        return run_gang(Processes(), body, datasets, options, self, size=size, threads=1, host="127.0.0.1", label=label)
-
-
-def learned(engine: Engine, options: SpmdOptions | None = None) -> dict[str, torch.Tensor]:
     model = ps.Pipeline(st.TorchRegressor("y", **OPTIONS)).fit(rows(engine), options=options)
     return load(model.fitted[0]["weights"].data)
 
 
 @functools.cache
-def learned_by_two(engine: Engine) -> dict[str, torch.Tensor]:
+def learned_by_two(engine: Engine) -> dict[str, Any]:
     return learned(engine, SpmdOptions(world_size=2))
 
 
 def test_three_processes_learn_what_one_does() -> None:
+    import torch
+
     alone = learned(LocalEngine(device="cpu"))
     together = learned(GangEngine(device="cpu"), SpmdOptions(world_size=3, timeout=60))
     for name, values in alone.items():
@@ -97,11 +88,15 @@ def struck(marker: Path, blow: int) -> st.TorchRegressor:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 @pytest.mark.each_value
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 def test_a_rank_lost_in_the_middle_of_an_epoch_costs_nothing_but_time(
     distributed_engine: Engine, engine_notes: list[str], tmp_path: Path, blow: signal.Signals
 ) -> None:
+    import torch
+    from safetensors.torch import load
+
     options = SpmdOptions(world_size=2, checkpoint_interval=2, timeout=4, max_restarts=4)
     model = ps.Pipeline(struck(tmp_path / "hit", blow)).fit(rows(distributed_engine), options=options)
     assert (tmp_path / "hit").exists()

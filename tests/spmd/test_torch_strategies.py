@@ -5,18 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from communicators import Wrapped, stricken
-from safetensors.torch import load
-from test_gang import Notes, Threads, run
-from test_torch_ranks import GangEngine
-from torch import nn
+from spmd.rank_processes import GangEngine
+from spmd.rank_threads import Notes, Threads, run
 
 import penstock as ps
 from penstock import stages as st
@@ -27,11 +25,6 @@ from penstock.errors import ConfigError
 from penstock.spmd import Communicator, Rank, SpmdOptions
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.stages.base import Fitted
-from penstock.stages.training.torch._cutting import cut
-from penstock.stages.training.torch._data import Rows
-from penstock.stages.training.torch._pipelined import padded
-from penstock.stages.training.torch._sharded import layers
-from penstock.stages.training.torch._tabular import Tabular
 
 pytestmark = [
     pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank"),
@@ -151,6 +144,9 @@ def alone(checkpoint: Checkpoint | None = None, **changes: Any) -> Course:
 
 
 def demand_close(found: Fitted, expected: Fitted, atol: float = 1e-6) -> None:
+    import torch
+    from safetensors.torch import load
+
     one, other = load(found["weights"].data), load(expected["weights"].data)
     assert one.keys() == other.keys()
     for name, values in other.items():
@@ -160,34 +156,32 @@ def demand_close(found: Fitted, expected: Fitted, atol: float = 1e-6) -> None:
 # What is learned
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_ranks_learn_what_one_process_does(strategy: str, size: int) -> None:
-    expected, found = alone().learned, together(size)[f"{strategy} exact"].learned
-    demand_close(found, expected)
-    assert (found["history"], found["best_epoch"]) == (expected["history"], expected["best_epoch"])
+def test_ranks_learn_what_one_process_does(subtests: pytest.Subtests) -> None:
+    expected = alone().learned
+    for size, strategy in product((2, 3), STRATEGIES):
+        with subtests.test(strategy=strategy, size=size):
+            found = together(size)[f"{strategy} exact"].learned
+            demand_close(found, expected)
+            assert (found["history"], found["best_epoch"]) == (expected["history"], expected["best_epoch"])
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_ranks_that_go_on_from_a_checkpoint_learn_what_undisturbed_ones_do(strategy: str, size: int) -> None:
-    course = together(size)[f"{strategy} resumed"]
-    assert course.checkpoint.rounds == 2
-    assert course.resumed == course.learned
+def test_ranks_that_go_on_from_a_checkpoint_learn_what_undisturbed_ones_do(subtests: pytest.Subtests) -> None:
+    for size, strategy in product((2, 3), STRATEGIES):
+        with subtests.test(strategy=strategy, size=size):
+            course = together(size)[f"{strategy} resumed"]
+            assert course.checkpoint.rounds == 2
+            assert course.resumed == course.learned
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_one_process_goes_on_from_the_checkpoint_of_three_ranks(strategy: str) -> None:
-    found = alone(together(3)[f"{strategy} exact"].checkpoint)
-    demand_close(found.resumed, found.learned)
-
-
-@pytest.mark.parametrize(
-    "case", ["pipeline after three of fsdp", "fsdp after three of pipeline", "fsdp after one", "pipeline after one"]
-)
-def test_two_ranks_go_on_from_the_checkpoint_of_another_number_of_ranks(case: str) -> None:
-    course = together(2)[case]
-    demand_close(course.resumed, course.learned)
+def test_another_number_of_ranks_goes_on_from_a_checkpoint(subtests: pytest.Subtests) -> None:
+    for strategy in STRATEGIES:
+        with subtests.test(strategy, ranks=1):
+            found = alone(together(3)[f"{strategy} exact"].checkpoint)
+            demand_close(found.resumed, found.learned)
+    for case in of_others():
+        with subtests.test(case, ranks=2):
+            course = together(2)[case]
+            demand_close(course.resumed, course.learned)
 
 
 def test_gradients_in_float16_are_scaled_and_skipped_as_data_parallel_ranks_do() -> None:
@@ -223,6 +217,7 @@ class Struck:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_killed_rank_costs_nothing_but_time(strategy: str, tmp_path: Path) -> None:
     engine = GangEngine(device="cpu", progress=Notes())
@@ -236,17 +231,17 @@ def test_a_killed_rank_costs_nothing_but_time(strategy: str, tmp_path: Path) -> 
 
 
 @pytest.mark.dask
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_workers_of_a_cluster_train_and_score(engines: Any, strategy: str) -> None:
+def test_workers_of_a_cluster_train_and_score(engines: Any) -> None:
     stage = st.TorchClassifier("c", features=("a", "b", "y"), module_options={"hidden": [8]}, batch_size=16, epochs=3)
+    rows = {name: engines.get(name).from_arrow(table(101), fragment_bytes=900) for name in ("dask", "local")}
     models = [
-        ps.Pipeline(replace(stage, strategy=name)).fit(data, options=SpmdOptions(world_size=size))
-        for engine, name, size in (("dask", strategy, 2), ("local", "ddp", 1))
-        if (data := engines.get(engine).from_arrow(table(101), fragment_bytes=900))
+        ps.Pipeline(replace(stage, strategy=strategy)).fit(rows[engine], options=SpmdOptions(world_size=size))
+        for engine, strategy, size in (("local", "ddp", 1), ("dask", "fsdp", 2), ("dask", "pipeline", 2))
     ]
-    found, expected = (model.transform(engines.get("local").from_arrow(table(101))).to_arrow() for model in models)
-    assert found["prediction"] == expected["prediction"]
-    demand_close(*(model.fitted[0] for model in models), atol=1e-4)
+    expected, *found = (model.transform(rows["local"]).to_arrow()["prediction"] for model in models)
+    assert found == [expected] * 2
+    for model in models[1:]:
+        demand_close(model.fitted[0], models[0].fitted[0], atol=1e-4)
 
 
 def test_each_rank_may_read_the_rows_of_all() -> None:
@@ -262,18 +257,15 @@ def test_each_rank_may_read_the_rows_of_all() -> None:
 # What cannot be spread
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_settings_that_do_not_go_together_are_refused() -> None:
+    for options, problem in (
         ({"strategy": "fdsp"}, "Did you mean 'fsdp'"),
         ({"microbatches": 4}, "microbatches of TorchRegressor is 4, but strategy is 'ddp'"),
         ({"strategy": "pipeline", "microbatches": 0}, "microbatches of TorchRegressor is 0, expected an integer >= 1"),
         ({"strategy": "pipeline", "precision": "float16"}, "'float16', but strategy is 'pipeline'"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        st.TorchRegressor("y", **options)
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            st.TorchRegressor("y", **options)
 
 
 @pytest.mark.dask
@@ -283,51 +275,59 @@ def test_fewer_pieces_of_a_batch_than_ranks_are_refused(engines: Any) -> None:
         ps.Pipeline(stage).fit(engines.get("dask").from_arrow(table(20)), options=SpmdOptions(world_size=2))
 
 
-class Outer(nn.Module):
-    """Goes on from one layer to the next by itself."""
+@functools.cache
+def of_two_layers() -> Any:
+    from torch import nn
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+    class Outer(nn.Module):
+        """Goes on from one layer to the next by itself."""
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.second(self.first(rows))
-        return out
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
 
+        def forward(self, rows: Any) -> Any:
+            return self.second(self.first(rows))
 
-class Forgetful(Outer):
-    """Does not tell of a layer."""
-
-    def stages(self) -> list[nn.Module]:
-        return [self.first, nn.Linear(2, 2)]
+    return Outer
 
 
-def tied() -> nn.Sequential:
-    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
-    second.weight = first.weight
-    return nn.Sequential(first, second)
+def test_a_module_that_cannot_be_cut_is_refused(subtests: pytest.Subtests) -> None:
+    from torch import nn
 
+    from penstock.stages.training.torch._cutting import cut
 
-@pytest.mark.parametrize(
-    ("module", "problem"),
-    [
+    outer, tied = of_two_layers(), [nn.Linear(2, 2), nn.Linear(2, 2)]
+    tied[1].weight = tied[0].weight
+
+    class Forgetful(outer):  # type: ignore[misc, valid-type]
+        """Does not tell of a layer."""
+
+        def stages(self) -> list[nn.Module]:
+            return [self.first, nn.Linear(2, 2)]
+
+    frozen, averaged = nn.Linear(2, 2).requires_grad_(False), nn.BatchNorm1d(2)
+    for module, problem in (
         (nn.Sequential(nn.Linear(2, 2), nn.ReLU()), r"has 1 module\(s\) with parameters .* fewer than 2 ranks"),
+        (nn.Sequential(nn.Linear(2, 2), frozen), "has 1 module"),  # of which one learns
         (nn.Sequential(nn.ReLU()), r"has 0 module\(s\) with parameters"),
-        (Outer(), "Outer cannot be cut into parts for strategy='pipeline', expected nn.Sequential"),
+        (outer(), "Outer cannot be cut into parts for strategy='pipeline', expected nn.Sequential"),
         (Forgetful(), "parameter 'second.weight' is in none of the modules of stages()"),
-        (tied(), "parameter '0.weight' is in parts 1, 2, expected one of 2 parts"),
-        (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Linear(2, 1)), "only the rows of a part of a batch"),
-    ],
-)
-def test_a_module_that_cannot_be_cut_is_refused(module: nn.Module, problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        cut(module, 2)
+        (nn.Sequential(*tied), "parameter '0.weight' is in parts 1, 2, expected one of 2 parts"),
+        (nn.Sequential(nn.Linear(2, 2), averaged, nn.Linear(2, 1)), "only the rows of a part of a batch"),
+    ):
+        with subtests.test(problem=problem), pytest.raises(ConfigError, match=problem):
+            cut(module, 2)
 
 
 # How modules are cut
 
 
 def test_parts_are_cut_where_shares_of_the_parameters_are_most_equal() -> None:
+    from torch import nn
+
+    from penstock.stages.training.torch._cutting import cut
+
     widths = [(2, 30), (30, 30), (30, 30), (30, 2), (2, 2), (2, 1)]
     made = nn.Sequential(nn.Dropout(), *(nn.Sequential(nn.Linear(*each), nn.Tanh()) for each in widths))
     parts = [[type(module) for module in part] for part in cut(made, 3)]
@@ -338,13 +338,11 @@ def test_parts_are_cut_where_shares_of_the_parameters_are_most_equal() -> None:
     ]
 
 
-def test_a_parameter_without_gradients_makes_no_part() -> None:
-    frozen = nn.Linear(2, 2).requires_grad_(False)
-    with pytest.raises(ConfigError, match="has 1 module"):
-        cut(nn.Sequential(nn.Linear(2, 2), frozen), 2)
-
-
 def test_the_stages_of_a_tabular_module_do_what_it_does() -> None:
+    import torch
+
+    from penstock.stages.training.torch._tabular import Tabular
+
     module = Tabular(2, 1, [4], None, [8], 0.0, "relu").eval()
     features, codes = torch.randn(7, 2), torch.arange(7)[:, None] % 4
     first, *others = module.stages()
@@ -353,13 +351,20 @@ def test_the_stages_of_a_tabular_module_do_what_it_does() -> None:
 
 
 def test_shared_parameters_are_sharded_with_the_whole_module() -> None:
-    module = Outer()
+    from penstock.stages.training.torch._sharded import layers
+
+    module = of_two_layers()()
     assert layers(module) == [module.first, module.second]
     module.second.bias = module.first.bias
     assert layers(module) == []
 
 
 def test_missing_rows_of_a_batch_weigh_nothing() -> None:
+    import torch
+
+    from penstock.stages.training.torch._data import Rows
+    from penstock.stages.training.torch._pipelined import padded
+
     rows = Rows(torch.tensor([[1.0], [2.0]]), None, torch.tensor([3.0, 4.0]), torch.tensor([0.5, 0.25]))
     found = padded(rows, 4)
     assert found.features[:, 0].tolist() == [1.0, 2.0, 1.0, 1.0]

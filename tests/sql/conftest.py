@@ -7,6 +7,7 @@ import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import serving
 from sql_statements import run
 
 from penstock.io.databases import find_database
 
 _number = itertools.count()
-_QUIET = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+_QUIET = "-c listen_addresses= -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
 
 
 @pytest.fixture(scope="session")
@@ -30,17 +32,18 @@ def server() -> Iterator[str]:
     if initdb is None:
         pytest.skip("no PostgreSQL: tools/postgres.sh installs it")
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # the name of a socket has at most 107 characters
-    data, control = folder / "data", Path(initdb).parent / "pg_ctl"
+    data, program = folder / "data", Path(initdb).resolve().parent / "postgres"
     user = _unprivileged(folder)
     subprocess.run(
         [initdb, "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"], check=True, **user
     )
-    start = [control, "-D", data, "-w", "-l", folder / "log", "-o", f"-k {folder} {_QUIET}", "start"]
+    del user["stdout"]
     try:
-        subprocess.run(start, check=True, **user)
-        yield f"postgresql://me@/postgres?host={folder}"
+        command = [program, "-D", data, "-k", folder, *_QUIET.split()]
+        with serving(command, folder / "log", request=signal.SIGINT, **user) as server:
+            server.says("(ready to accept connections)")
+            yield f"postgresql://me@/postgres?host={folder}"
     finally:
-        subprocess.run([control, "-D", data, "-m", "immediate", "stop"], check=False, **user)
         shutil.rmtree(folder)
 
 
@@ -75,7 +78,7 @@ def duckdb(tmp_path: Path) -> str:
     return f"duckdb:///{tmp_path}/shop.duckdb"
 
 
-@pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
+@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.services)])
 def uri(request: pytest.FixtureRequest) -> str:
     """The URI of an empty database of each kind."""
     return str(request.getfixturevalue(request.param))

@@ -56,6 +56,7 @@ TYPES: list[tuple[str, pa.DataType, Any]] = [
 ]
 
 
+@pytest.mark.services
 def test_types_of_postgresql_are_those_of_arrow(local: Engine, postgresql: str) -> None:
     columns = ", ".join(
         f"{value} AS c{place}, NULLIF({value}::text, {value}::text) AS n{place}"
@@ -67,6 +68,7 @@ def test_types_of_postgresql_are_those_of_arrow(local: Engine, postgresql: str) 
         assert table[f"c{place}"].to_pylist() == [expected], value
 
 
+@pytest.mark.services
 def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, postgresql: str) -> None:
     run(
         find_database(postgresql),
@@ -95,10 +97,10 @@ def test_two_reads_give_the_same_order_whichever_columns_they_ask_for(local: Eng
     assert sorted(train + test) == sorted(rows["b"].to_pylist())
 
 
-def test_a_table_that_changed_since_it_was_planned_is_told(local: Engine, uri: str) -> None:
-    run(find_database(uri), "CREATE TABLE t (x INTEGER)", "INSERT INTO t VALUES (1), (2)")
-    data = local.read_sql("t", uri)
-    run(find_database(uri), "INSERT INTO t VALUES (3)")
+def test_a_table_that_changed_since_it_was_planned_is_told(local: Engine, sqlite: str) -> None:
+    run(find_database(sqlite), "CREATE TABLE t (x INTEGER)", "INSERT INTO t VALUES (1), (2)")
+    data = local.read_sql("t", sqlite)
+    run(find_database(sqlite), "INSERT INTO t VALUES (3)")
     with pytest.raises(IncompleteInputError, match="has 3 rows where 2 were when planned"):
         data.to_arrow()
 
@@ -109,23 +111,23 @@ def test_names_with_any_characters_are_quoted(local: Engine, uri: str) -> None:
     assert local.read_sql('odd "table', uri, partition_on="a b").to_arrow().to_pydict() == {"a b": [1], "select": [2]}
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
+@pytest.mark.services
+def test_a_type_that_is_not_read_is_refused_by_name(local: Engine, postgresql: str, subtests: pytest.Subtests) -> None:
+    for query, message in (
         ("SELECT 1::money AS x", "column 'x' is money"),
         ("SELECT interval '1 day' AS x", "column 'x' is interval"),
         ("SELECT 'infinity'::timestamptz AS x", r"column 'x' is infinite in 1 row\(s\)"),
         ("SELECT 'infinity'::numeric AS x", "column 'x' is numeric and has an infinite value"),
         ("SELECT 1e40::numeric AS x", "column 'x' is numeric and takes 41 digits"),
         ("SELECT inet '127.0.0.1' AS x", "column 'x' is inet"),
-    ],
-)
-def test_a_type_that_is_not_read_is_refused_by_name(local: Engine, postgresql: str, query: str, message: str) -> None:
-    with pytest.raises(SchemaError, match=message) as caught:
-        local.read_sql(query, postgresql)
-    assert caught.value.column == "x"
+    ):
+        with subtests.test(query=query, message=message):
+            with pytest.raises(SchemaError, match=message) as caught:
+                local.read_sql(query, postgresql)
+            assert caught.value.column == "x"
 
 
+@pytest.mark.services
 def test_a_declared_type_that_may_not_hold_a_column_is_refused(local: Engine, postgresql: str) -> None:
     query = "SELECT 1.25::numeric(12, 2) AS m, 7::int8 AS n"
     with pytest.raises(SchemaDriftError, match=r"column 'm' is decimal128\(12, 2\) .* declared double may not hold it"):

@@ -85,6 +85,7 @@ def test_every_type_comes_back_to_the_bit_where_it_is_declared(local: Engine, ur
     assert again.schema == rows.schema
 
 
+@pytest.mark.services
 def test_types_of_postgresql_are_kept_without_a_declaration(local: Engine, postgresql: str) -> None:
     kept = ("b", "i16", "i32", "i64", "f32", "f64", "s", "bin", "date", "us", "utc", "time", "dec")
     rows = pa.table({name: pa.array(VALUES[name][1], VALUES[name][0]) for name in kept})
@@ -166,7 +167,7 @@ def test_what_cannot_be_stored_is_refused(local: Engine, uri: str) -> None:
     assert not leftovers(uri)
 
 
-@pytest.mark.parametrize("uri", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("uri", ["sqlite", pytest.param("postgresql", marks=pytest.mark.services)], indirect=True)
 def test_structs_and_nul_characters_are_refused(local: Engine, uri: str) -> None:
     with pytest.raises(ConfigError, match=r"column 'x' is struct<a: int64>, which .* cannot hold"):
         local.from_arrow(pa.table({"x": [{"a": 1}]})).write_sql("t", uri)
@@ -176,6 +177,7 @@ def test_structs_and_nul_characters_are_refused(local: Engine, uri: str) -> None
     assert not leftovers(uri)
 
 
+@pytest.mark.services
 def test_nanoseconds_that_postgresql_would_cut_off_are_refused(local: Engine, postgresql: str) -> None:
     with pytest.raises(DataValueError, match=r"column 't' is timestamp\[ns\], stored as timestamp\[us\]"):
         local.from_arrow(pa.table({"t": pa.array([1001], pa.timestamp("ns"))})).write_sql("t", postgresql)
@@ -274,10 +276,14 @@ ps.LocalEngine(device="cpu").from_arrow(rows, fragment_bytes=1).write_sql("t", s
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("uri", "step"),
-    [("sqlite", "sql-load"), ("postgresql", "sql-commit"), ("duckdb", "sql-commit")],
+    [
+        ("sqlite", "sql-load"),
+        pytest.param("postgresql", "sql-commit", marks=pytest.mark.services),
+        ("duckdb", "sql-commit"),
+    ],
     indirect=["uri"],
 )
 def test_a_load_that_is_killed_leaves_the_table_as_it_was_and_the_next_run_cleans_up(
@@ -310,14 +316,14 @@ def wait_for_the_end_of_other_sessions(uri: str) -> None:
 
 @pytest.mark.thorough
 def test_rows_that_are_set_aside_are_counted_and_kept_where_a_quarantine_is_named(
-    local: Engine, uri: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    local: Engine, sqlite: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = local.from_arrow(pa.table({"x": [1.0, -1.0, 2.0, -3.0]}))
     model = ps.Pipeline(st.Expect("x > 0", action="quarantine")).fit(rows)
-    result = model.transform(rows).write_sql("t", uri, quarantine=tmp_path / "aside")
+    result = model.transform(rows).write_sql("t", sqlite, quarantine=tmp_path / "aside")
     assert (result.rows, result.read, sum(result.quarantined.values())) == (2, 4, 2)
     assert local.read_parquet(tmp_path / "aside").to_arrow()["x"].to_pylist() == [-1.0, -3.0]
-    result = model.transform(rows).write_sql("t", uri, mode="append")
+    result = model.transform(rows).write_sql("t", sqlite, mode="append")
     assert (result.rows, result.quarantine, sum(result.quarantined.values())) == (2, None, 2)
     assert "rows are set aside and not kept" in caplog.text
 
@@ -333,14 +339,14 @@ def write_checked(local: Engine, uri: str, place: Path, numbers: list[int], **op
 
 
 @pytest.mark.thorough
-def test_rows_that_are_set_aside_are_not_lost_when_the_commit_fails(local: Engine, uri: str, tmp_path: Path) -> None:
+def test_rows_that_are_set_aside_are_not_lost_when_the_commit_fails(local: Engine, sqlite: str, tmp_path: Path) -> None:
     aside = tmp_path / "aside"
-    write_checked(local, uri, aside, [1, -1])
+    write_checked(local, sqlite, aside, [1, -1])
     with pytest.raises(DataValueError, match="2 rows have the key k=2"):
-        write_checked(local, uri, aside, [2, 2, -2], mode="merge", keys="k")
-    assert (read(local, uri), quarantined(local, aside)) == ([{"k": 1}], [-2, -1])
-    write_checked(local, uri, aside, [3, -3], mode="overwrite")
-    assert (read(local, uri), quarantined(local, aside)) == ([{"k": 3}], [-3])
+        write_checked(local, sqlite, aside, [2, 2, -2], mode="merge", keys="k")
+    assert (read(local, sqlite), quarantined(local, aside)) == ([{"k": 1}], [-2, -1])
+    write_checked(local, sqlite, aside, [3, -3], mode="overwrite")
+    assert (read(local, sqlite), quarantined(local, aside)) == ([{"k": 3}], [-3])
 
 
 _DIES = """
@@ -354,7 +360,7 @@ checked.write_sql("t", sys.argv[1], mode="overwrite", quarantine=sys.argv[2])
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.faults
 def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_commit(
     local: Engine, sqlite: str, tmp_path: Path
 ) -> None:
@@ -368,17 +374,18 @@ def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_c
 
 @pytest.mark.thorough
 def test_rows_of_a_table_are_written_to_files_and_models_are_fitted_on_them(
-    local: Engine, uri: str, tmp_path: Path
+    local: Engine, sqlite: str, tmp_path: Path
 ) -> None:
     rows = pa.table({"x": [float(row) for row in range(50)], "y": [2.0 * row for row in range(50)]})
-    local.from_arrow(rows).write_sql("t", uri)
-    data = local.read_sql("t", uri)
+    local.from_arrow(rows).write_sql("t", sqlite)
+    data = local.read_sql("t", sqlite)
     assert data.write_parquet(tmp_path / "out").rows == 50
     model = ps.Pipeline(st.StandardScaler("x"), st.LinearRegression("y")).fit(data)
     files = local.read_parquet(tmp_path / "out")
     assert model.digest == ps.Pipeline(st.StandardScaler("x"), st.LinearRegression("y")).fit(files).digest
 
 
+@pytest.mark.services
 def test_a_schema_of_the_database_is_named_before_a_dot(local: Engine, postgresql: str) -> None:
     run(find_database(postgresql), "DROP SCHEMA IF EXISTS sales CASCADE", "CREATE SCHEMA sales")
     for mode in ("error", "append"):
@@ -387,8 +394,8 @@ def test_a_schema_of_the_database_is_named_before_a_dot(local: Engine, postgresq
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("rows", [20_000])
-def test_many_fragments_come_back_as_they_were(local: Engine, uri: str, rows: int) -> None:
+def test_many_fragments_come_back_as_they_were(local: Engine, uri: str) -> None:
+    rows = 20_000
     table = pa.table(
         {"id": range(rows), "x": [row / 7 for row in range(rows)], "s": [f"s{row % 97}" for row in range(rows)]}
     )

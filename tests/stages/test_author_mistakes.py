@@ -61,19 +61,16 @@ def _with(**methods: Callable[..., Any]) -> ColumnStage:
     return type("Mine", (Centred,), methods)("x")
 
 
-@pytest.mark.parametrize(
-    "asked, problem",
-    [
+def test_statistics_that_are_none_are_refused_at_planning(data, subtests):
+    for asked, problem in [
         ([Total(("x",))], r"statistics of Mine returned \[Total.*, expected a dict of statistics by name"),
         (None, "statistics of Mine returned None, expected a dict of statistics by name"),
         ({"total": ("x",)}, r"Mine asks for \('x',\), expected a Statistic"),
         ({"total": Total("x")}, "Total.reads is 'x', expected a tuple of column names.*\n.*'x',"),  # type: ignore[arg-type]
         ({"total": TotalWithMethod(("x",))}, "TotalWithMethod.reads is .*, expected a tuple.*\n.*@property"),
-    ],
-)
-def test_statistics_that_are_none_are_refused_at_planning(data, asked, problem):
-    with pytest.raises(ConfigError, match=problem):
-        ps.Pipeline(_with(statistics=lambda self, schema: asked)).explain(data)
+    ]:
+        with subtests.test(asked=asked), pytest.raises(ConfigError, match=problem):
+            ps.Pipeline(_with(statistics=lambda self, schema, asked=asked: asked)).explain(data)
 
 
 def test_a_bind_that_returns_nothing_is_refused_at_planning(data):
@@ -87,20 +84,18 @@ def test_a_finish_that_returns_nothing_is_refused(data):
     assert "Return {}" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "transform, problem",
-    [
+def test_a_transform_that_fails_is_named_with_its_file(data, subtests):
+    for transform, problem in [
         (lambda self, frame, fitted: None, "Mine gave NoneType, expected a DataFrame of Narwhals"),
         (lambda self, frame, fitted: frame["x"], "Mine gave Series, expected a DataFrame of Narwhals"),
         (lambda self, frame, fitted: frame.to_native(), "Mine gave DataFrame, expected a DataFrame of Narwhals"),
         (lambda self, frame, fitted: fitted["men"], "Mine raised KeyError: 'men'"),
-    ],
-)
-def test_a_transform_that_fails_is_named_with_its_file(data, transform, problem):
-    model = ps.Pipeline(_with(transform=transform)).fit(data)
-    with pytest.raises(ExecutionError, match=problem) as caught:
-        model.transform(data).to_arrow()
-    assert (caught.value.stage, caught.value.place["path"]) == ("Mine", "<memory>")
+    ]:
+        with subtests.test(transform=transform):
+            model = ps.Pipeline(_with(transform=transform)).fit(data)
+            with pytest.raises(ExecutionError, match=problem) as caught:
+                model.transform(data).to_arrow()
+            assert (caught.value.stage, caught.value.place["path"]) == ("Mine", "<memory>")
 
 
 def test_tags_of_an_unknown_type_are_refused():

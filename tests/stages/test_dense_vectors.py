@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime as ort
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xgboost
 from sklearn import decomposition
 from sklearn.cluster import KMeans as SklearnKMeans
 
@@ -69,16 +67,16 @@ def test_kmeans_and_pca_of_vectors_are_those_of_scikit_learn(local):
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "stage", [st.KMeans("v", k=3), st.LogisticRegression("y", features=["x", "v"]), st.PCA(["v", "x"], 2)], ids=repr
-)
-def test_engines_and_ranks_agree(distributed_engine, local, tmp_path, stage):
-    expected = ps.Pipeline(stage).fit(read(local, tmp_path))
-    model = ps.Pipeline(stage).fit(read(distributed_engine, tmp_path), options=ps.SpmdOptions(world_size=2))
-    assert model.digest == expected.digest
-    made = list(model.stages[0].outputs())
-    data = read(distributed_engine, tmp_path)
-    assert model.transform(data).select(*made).to_arrow() == transformed(expected, local, TABLE.slice(0, 399), *made)
+def test_engines_and_ranks_agree(distributed_engine, local, tmp_path, subtests):
+    there, here = read(distributed_engine, tmp_path), read(local, tmp_path)
+    for stage in (st.KMeans("v", k=3), st.LogisticRegression("y", features=["x", "v"]), st.PCA(["v", "x"], 2)):
+        with subtests.test(stage=stage):
+            expected = ps.Pipeline(stage).fit(here)
+            model = ps.Pipeline(stage).fit(there, options=ps.SpmdOptions(world_size=2))
+            assert model.digest == expected.digest
+            made = list(model.stages[0].outputs())
+            found = model.transform(there).select(*made).to_arrow()
+            assert found == transformed(expected, local, TABLE.slice(0, 399), *made)
 
 
 def test_trees_of_vectors_are_those_of_their_elements(local):
@@ -94,6 +92,8 @@ def test_trees_of_vectors_are_those_of_their_elements(local):
 @pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
 @pytest.mark.thorough
 def test_trees_of_parts_are_those_of_one_matrix(local, tmp_path):
+    import xgboost
+
     weight = np.linspace(0.1, 3.0, len(VALUES))
     data = read(local, tmp_path, TABLE.append_column("w", pa.array(weight)), parts=8)
     model = ps.Pipeline(st.XGBoostRegressor("y", features="v", weight="w", num_boost_round=5, max_bin=16)).fit(data)
@@ -121,19 +121,21 @@ def test_vectors_stand_beside_sparse_ones(local):
     assert transformed(of_vector, local, table, *OUTPUTS) == transformed(of_columns, local, columns, *OUTPUTS)
 
 
-@pytest.mark.parametrize("kind", [pa.float32(), pa.int16(), pa.uint64(), pa.bool_()], ids=str)
-def test_elements_keep_their_type(local, kind):
-    values = (np.abs(VALUES).astype(int) % 2).astype(bool) if kind == pa.bool_() else np.abs(VALUES).astype(int)
-    frame = elements(from_arrow(pa.table({"v": vectors(values, kind)})), "v", SIZE)
-    assert frame.to_arrow().schema.types == [kind] * SIZE
-    np.testing.assert_array_equal(frame.to_numpy(), values)
+def test_elements_keep_their_type(local, subtests):
+    for kind in [pa.float32(), pa.int16(), pa.uint64(), pa.bool_()]:
+        with subtests.test(kind=kind):
+            values = (np.abs(VALUES).astype(int) % 2).astype(bool) if kind == pa.bool_() else np.abs(VALUES).astype(int)
+            frame = elements(from_arrow(pa.table({"v": vectors(values, kind)})), "v", SIZE)
+            assert frame.to_arrow().schema.types == [kind] * SIZE
+            np.testing.assert_array_equal(frame.to_numpy(), values)
 
 
-@pytest.mark.parametrize("kind", [pa.float32(), pa.int64(), pa.bool_()], ids=str)
-def test_what_is_missing_is_null_in_the_elements(kind):
-    lists = pa.array([[1, 0], None, [None, 1]]).cast(pa.list_(kind))
-    frame = elements(from_arrow(pa.table({"v": lists})), "v", 2)
-    assert frame.rows() == [(1, 0), (None, None), (None, 1)]
+def test_what_is_missing_is_null_in_the_elements(subtests):
+    for kind in [pa.float32(), pa.int64(), pa.bool_()]:
+        with subtests.test(kind=kind):
+            lists = pa.array([[1, 0], None, [None, 1]]).cast(pa.list_(kind))
+            frame = elements(from_arrow(pa.table({"v": lists})), "v", 2)
+            assert frame.rows() == [(1, 0), (None, None), (None, 1)]
 
 
 def test_a_missing_vector_is_missing_to_trees_and_unscored_by_others(local):
@@ -192,14 +194,15 @@ def test_a_bad_element_is_refused_with_file_and_row(local, tmp_path):
         assert caught.value.path.endswith("1.parquet")
 
 
-@pytest.mark.parametrize("bad", [np.inf, -np.inf])
-def test_scoring_refuses_an_infinite_float32(local, bad):
+def test_scoring_refuses_an_infinite_float32(local, subtests):
     model = fit(local, st.KMeans("v"), TABLE)
     values = VALUES.astype(np.float32)
-    values[7, 3] = bad
-    with pytest.raises(DataValueError, match="column 'v_3' has 1 values that are infinite") as caught:
-        transformed(model, local, pa.table({"v": vectors(values, pa.float32())}), "prediction")
-    assert (caught.value.column, caught.value.row) == ("v", 7)
+    for bad in [np.inf, -np.inf]:
+        with subtests.test(bad=bad):
+            values[7, 3] = bad
+            with pytest.raises(DataValueError, match="column 'v_3' has 1 values that are infinite") as caught:
+                transformed(model, local, pa.table({"v": vectors(values, pa.float32())}), "prediction")
+            assert (caught.value.column, caught.value.row) == ("v", 7)
 
 
 def test_there_is_a_vector_at_least(local):
@@ -228,16 +231,6 @@ def test_a_weight_is_no_vector(local):
 def test_more_components_than_elements_are_refused_at_fit(local):
     with pytest.raises(ConfigError, match="at most 5"):
         fit(local, st.PCA("v", 6), TABLE)
-
-
-@pytest.mark.thorough
-def test_a_model_is_saved_and_loaded(local, tmp_path):
-    model = fit(local, st.LogisticRegression("y", features=["x", "v"]), TABLE)
-    model.save(tmp_path / "model")
-    loaded = ps.PipelineModel.load(tmp_path / "model")
-    made = ["probability", "prediction"]
-    assert loaded.digest == model.digest
-    assert transformed(loaded, local, TABLE, *made) == transformed(model, local, TABLE, *made)
 
 
 @pytest.mark.thorough
@@ -309,38 +302,31 @@ def test_scaled_vectors_go_into_a_trainer(local):
     assert [model.predict(row)["probability"] for row in many] == expected
 
 
-@pytest.mark.parametrize(
-    "stages",
-    [
+def test_onnx_has_an_input_for_a_vector(local, subtests):
+    import onnxruntime as ort
+
+    for stages in [
         [st.StandardScaler("v", with_mean=True), st.LogisticRegression("y", features=["x", "v"])],
         [st.KMeans("v", k=3)],
         [st.PCA(["v", "x"], 2)],
         [st.XGBoostClassifier("y", features=["v", "x"], num_boost_round=5)],
         [st.VectorAssembler(["x", "v"]), st.ElementwiseProduct("features", scaling_vec=range(SIZE + 1))],
-    ],
-    ids=repr,
-)
-def test_onnx_has_an_input_for_a_vector(local, stages):
-    model = ps.Pipeline(*stages).fit(local.from_arrow(TABLE))
-    names = list(model.output_columns)
-    graph = model.to_onnx(columns=names)
-    inputs = {each.name: [size.dim_value for size in each.type.tensor_type.shape.dim] for each in graph.graph.input}
-    assert inputs["v"] == [0, SIZE]
-    session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    given = {"v": VALUES, "x": TABLE["x"].to_numpy()[:, None]}
-    outputs = session.run(None, {name: given[name] for name in inputs})
-    scored = transformed(model, local, TABLE, *names)
-    for name, found in zip(names, outputs, strict=True):
-        known = np.array(scored[name].to_pylist())
-        np.testing.assert_allclose(found.reshape(known.shape), known, rtol=1e-6, atol=1e-6, err_msg=name)
-
-
-def test_an_assembler_makes_what_a_trainer_takes(local):
-    assembled = ps.Pipeline(st.VectorAssembler(["x", *NAMES]), st.KMeans("features", k=3)).fit(
-        local.from_arrow(COLUMNS)
-    )
-    of_columns = fit(local, st.KMeans(["x", *NAMES], k=3), COLUMNS)
-    assert transformed(assembled, local, COLUMNS, *OUTPUTS) == transformed(of_columns, local, COLUMNS, *OUTPUTS)
+    ]:
+        with subtests.test(stages=stages):
+            model = ps.Pipeline(*stages).fit(local.from_arrow(TABLE))
+            names = list(model.output_columns)
+            graph = model.to_onnx(columns=names)
+            inputs = {
+                each.name: [size.dim_value for size in each.type.tensor_type.shape.dim] for each in graph.graph.input
+            }
+            assert inputs["v"] == [0, SIZE]
+            session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+            given = {"v": VALUES, "x": TABLE["x"].to_numpy()[:, None]}
+            outputs = session.run(None, {name: given[name] for name in inputs})
+            scored = transformed(model, local, TABLE, *names)
+            for name, found in zip(names, outputs, strict=True):
+                known = np.array(scored[name].to_pylist())
+                np.testing.assert_allclose(found.reshape(known.shape), known, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 def test_an_assembler_takes_vectors_and_a_slicer_gives_them_back(local):
@@ -361,10 +347,10 @@ def test_a_slicer_refuses_an_index_that_no_element_has(local):
         fit(local, st.VectorSlicer("v", indices=[5]), TABLE)
 
 
-@pytest.mark.parametrize("indices", [[], [-1], [1, 1], [0.5], "0"])
-def test_a_slicer_takes_different_places(indices):
-    with pytest.raises(ConfigError, match="indices of VectorSlicer"):
-        st.VectorSlicer("v", indices=indices)
+def test_a_slicer_takes_different_places(subtests):
+    for indices in [[], [-1], [1, 1], [0.5], "0"]:
+        with subtests.test(indices=indices), pytest.raises(ConfigError, match="indices of VectorSlicer"):
+            st.VectorSlicer("v", indices=indices)
 
 
 def test_a_product_has_a_number_for_each_element(local):

@@ -17,13 +17,10 @@ def matrix(drawn):
     return np.column_stack([drawn[name].astype(float) for name in NUMBERS])
 
 
-def test_pearsons_are_numpys(data, drawn):
+def test_coefficients_are_numpys_and_scipys_with_ties(data, drawn):
     found = stat.correlation(data, NUMBERS)
     np.testing.assert_allclose(found.matrix, np.corrcoef(matrix(drawn).T), atol=1e-13)
     assert (found.columns, found.rank_error) == (NUMBERS, 0.0)
-
-
-def test_spearmans_are_scipys_with_ties(data, drawn):
     found = stat.correlation(data, NUMBERS, method="spearman")
     np.testing.assert_allclose(found.matrix, stats.spearmanr(matrix(drawn)).statistic, atol=1e-13)
     assert found.rank_error == 0.0
@@ -55,8 +52,8 @@ def test_coefficients_are_mllibs(spark, drawn, local, method):
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_a_constant_column_correlates_with_nothing(engine, method):
-    found = stat.correlation(engine.from_arrow(pa.table({"x": [1.0, 2.0], "k": [5, 5]})), ["x", "k"], method)
+def test_a_constant_column_correlates_with_nothing(local, method):
+    found = stat.correlation(local.from_arrow(pa.table({"x": [1.0, 2.0], "k": [5, 5]})), ["x", "k"], method)
     assert (found["x", "k"], found["k", "k"], found["x", "x"]) == (None, 1.0, 1.0)
     assert np.isnan(found.matrix[0, 1])
 
@@ -71,20 +68,20 @@ def test_a_frame_has_the_coefficients_by_name(local):
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_a_null_is_refused_with_its_row(engine, method):
-    data = engine.from_arrow(pa.table({"x": [1.0, 2.0, math.nan], "y": [1, 2, 3]}))
+def test_a_null_is_refused_with_its_row(local, method):
+    data = local.from_arrow(pa.table({"x": [1.0, 2.0, math.nan], "y": [1, 2, 3]}))
     with pytest.raises(DataValueError, match="column 'x' has 1 values that are null") as caught:
         stat.correlation(data, ["x", "y"], method)
     assert caught.value.row == 2
 
 
-def test_ranks_of_infinite_numbers_are_known(engine):
-    data = engine.from_arrow(pa.table({"x": [1.0, 2.0, math.inf], "y": [1, 2, 3]}))
+def test_ranks_of_infinite_numbers_are_known(local):
+    data = local.from_arrow(pa.table({"x": [1.0, 2.0, math.inf], "y": [1, 2, 3]}))
     assert stat.correlation(data, ["x", "y"], "spearman")["x", "y"] == pytest.approx(1.0)
 
 
-def test_no_rows_correlate_with_nothing(engine):
-    data = engine.from_arrow(pa.schema({"x": pa.float64(), "y": pa.int8()}).empty_table())
+def test_no_rows_correlate_with_nothing(local):
+    data = local.from_arrow(pa.schema({"x": pa.float64(), "y": pa.int8()}).empty_table())
     for method in ("pearson", "spearman"):
         assert stat.correlation(data, ["x", "y"], method)["x", "y"] is None
 

@@ -33,15 +33,12 @@ def test_a_column_alone_has_one(local):
     assert stat.variance_inflation(local.from_arrow(pa.table({"x": [1.0, 5.0, 2.0]})), "x") == {"x": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("table", "columns", "error", "message"),
-    [
+def test_what_has_no_factor_is_refused(local, subtests):
+    for table, columns, error, message in [
         ({"x": ["a"]}, "x", SchemaError, "column 'x' is string, variance_inflation expects numbers"),
         ({"x": [1.0]}, [], ConfigError, "variance_inflation"),
         ({"x": [1.0, None]}, "x", DataValueError, "column 'x'"),
         ({"x": pa.array([], pa.float64())}, "x", DataValueError, "variance_inflation has no rows"),
-    ],
-)
-def test_what_has_no_factor_is_refused(local, table, columns, error, message):
-    with pytest.raises(error, match=message):
-        stat.variance_inflation(local.from_arrow(pa.table(table)), columns)
+    ]:
+        with subtests.test(message), pytest.raises(error, match=message):
+            stat.variance_inflation(local.from_arrow(pa.table(table)), columns)

@@ -31,17 +31,13 @@ def by_hand(values, weight):
     }
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_metrics_are_numpys(data, drawn, weight):
-    weights = drawn["w"] if weight else np.ones(len(drawn["x"]))
-    found = stat.summarize(data, NUMBERS, weight)
-    assert tuple(found) == NUMBERS
-    for name in NUMBERS:
-        expected = by_hand(drawn[name], weights)
-        assert vars(found[name]) == pytest.approx(expected, rel=1e-12)
-
-
-def test_without_weights_the_variance_is_that_of_a_sample(data, drawn):
+def test_metrics_are_numpys(data, drawn):
+    for weight in (None, "w"):
+        weights = drawn["w"] if weight else np.ones(len(drawn["x"]))
+        found = stat.summarize(data, NUMBERS, weight)
+        assert tuple(found) == NUMBERS
+        for name in NUMBERS:
+            assert vars(found[name]) == pytest.approx(by_hand(drawn[name], weights), rel=1e-12)
     assert stat.summarize(data, "x")["x"].variance == pytest.approx(drawn["x"].var(ddof=1), rel=1e-13)
 
 
@@ -65,37 +61,36 @@ def test_metrics_are_mllibs(spark, drawn, local):
             assert getattr(found[name], one) == pytest.approx(summary[other][place], rel=1e-10)
 
 
-def test_nulls_are_left_out_column_by_column(engine):
-    found = stat.summarize(engine.from_arrow(pa.table({"x": [1.0, None, 3.0], "y": [None, 2, 2]})), ["x", "y"])
+def test_nulls_are_left_out_column_by_column(local):
+    found = stat.summarize(local.from_arrow(pa.table({"x": [1.0, None, 3.0], "y": [None, 2, 2]})), ["x", "y"])
     assert (found["x"].count, found["x"].mean, found["y"].mean, found["y"].variance) == (2, 2.0, 2.0, 0.0)
 
 
-@pytest.mark.parametrize("values", [[], [None, None]])
-def test_without_values_there_are_counts_alone(engine, values):
-    found = stat.summarize(engine.from_arrow(pa.table({"x": pa.array(values, pa.float32())})), "x")["x"]
-    assert (found.count, found.weight, found.sum, found.norm_l2) == (0, 0.0, 0.0, 0.0)
-    assert found.mean is found.variance is found.min is found.max is None
+def test_without_values_there_are_counts_alone(local):
+    for values in ([], [None, None]):
+        found = stat.summarize(local.from_arrow(pa.table({"x": pa.array(values, pa.float32())})), "x")["x"]
+        assert (found.count, found.weight, found.sum, found.norm_l2) == (0, 0.0, 0.0, 0.0)
+        assert found.mean is found.variance is found.min is found.max is None
 
 
-def test_of_one_row_the_variance_is_unknown(engine):
-    found = stat.summarize(engine.from_arrow(pa.table({"x": [4.0], "w": [0.3]})), "x", "w")["x"]
+def test_of_one_row_the_variance_is_unknown(local):
+    found = stat.summarize(local.from_arrow(pa.table({"x": [4.0], "w": [0.3]})), "x", "w")["x"]
     assert (found.mean, found.variance, found.std, found.min) == (4.0, None, None, 4.0)
 
 
-@pytest.mark.parametrize(
-    "column, values, problem",
-    [
-        ("x", [1.0, math.inf], "'x' has 1 values that are infinite"),
-        ("x", [1e200, 1.0], "'x' has 1 values that are too large"),
-        ("w", [1.0, None], "'w' has 1 values that are null"),
-        ("w", [-1.0, 1.0], "'w' has 1 values that are negative"),
-    ],
-)
-def test_bad_values_are_named(engine, column, values, problem):
-    table = pa.table({"x": [1.0, 2.0], "w": [1.0, 1.0], column: values})
-    with pytest.raises(DataValueError, match=problem) as caught:
-        stat.summarize(engine.from_arrow(table), "x", "w")
-    assert caught.value.row is not None
+def test_bad_values_are_named_with_their_row(local, subtests):
+    for column, values, problem, row in [
+        ("x", [1.0, math.inf], "'x' has 1 values that are infinite", 1),
+        ("x", [1e200, 1.0], "'x' has 1 values that are too large", 0),
+        ("w", [1.0, None], "'w' has 1 values that are null", 1),
+        ("w", [1.0, math.inf], "'w' has 1 values that are infinite", 1),
+        ("w", [-1.0, 1.0], "'w' has 1 values that are negative", 0),
+    ]:
+        with subtests.test(problem):
+            table = pa.table({"x": [1.0, 2.0], "w": [1.0, 1.0], column: values})
+            with pytest.raises(DataValueError, match=problem) as caught:
+                stat.summarize(local.from_arrow(table), "x", "w")
+            assert caught.value.row == row
 
 
 def test_columns_of_other_types_are_refused(local):

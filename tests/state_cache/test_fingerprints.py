@@ -65,10 +65,10 @@ class Holding:
     value: object
 
 
-@pytest.mark.parametrize("value", [len, lambda x: x, object(), np.array([object()]), Holding(print), [open]])
-def test_what_cannot_be_compared_is_refused(value: object) -> None:
-    with pytest.raises(NoFingerprintError):
-        fingerprint(value)
+def test_what_cannot_be_compared_is_refused() -> None:
+    for value in (len, lambda x: x, object(), np.array([object()]), Holding(print), [open]):
+        with pytest.raises(NoFingerprintError):
+            fingerprint(value)
 
 
 def test_a_class_without_a_file_is_refused(monkeypatch) -> None:

@@ -97,19 +97,11 @@ def test_a_file_that_has_changed_is_read_again(local, days, tmp_path, reads):
 
 
 @pytest.mark.thorough
-def test_a_fit_learns_the_same_whatever_is_kept(engine, days, tmp_path):
+def test_engines_share_what_is_kept_and_learn_the_same(engine, local, days, tmp_path):
     plain = PIPELINE.fit(read_days(engine, days)).digest
-    assert [PIPELINE.fit(read_days(engine, days).cache_states(tmp_path / "states")).digest for _ in range(2)] == [
-        plain,
-        plain,
-    ]
-
-
-@pytest.mark.thorough
-def test_engines_share_what_is_kept(engine, local, days, tmp_path):
     cached = [PIPELINE.fit(read_days(each, days).cache_states(tmp_path / "states")) for each in (local, engine)]
-    assert cached[1].report.rows.cached == 3 * ROWS
-    assert cached[0].digest == cached[1].digest
+    assert [fit.report.rows.cached for fit in cached] == [0, 3 * ROWS]
+    assert [fit.digest for fit in cached] == [plain, plain]
 
 
 def test_statistics_that_are_new_alone_are_gathered(local, days, tmp_path, monkeypatch):
@@ -127,23 +119,17 @@ def test_statistics_that_are_new_alone_are_gathered(local, days, tmp_path, monke
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda data: data.filter(nw.col("y") > 0.5),
-        lambda data: data.filter(nw.col("y") > 0.25),
-        lambda data: data.with_columns(y=nw.col("y") * 2),
-        lambda data: data.with_columns(y=nw.col("y") * 3),
-        lambda data: data.sample(0.5, seed=1),
-        lambda data: data.sample(0.5, seed=2),
-    ],
-)
-def test_rows_that_went_through_other_steps_are_others(local, days, tmp_path, change):
+def test_rows_that_went_through_other_steps_are_others(local, days, tmp_path):
     data = read_days(local, days)
-    for each in (data, data.filter(nw.col("y") > 0.0), data.with_columns(y=nw.col("y") + 1), data.sample(0.5, seed=0)):
-        each.cache_states(tmp_path / "states").describe()
-    wanted = change(data).describe().to_dict()
-    assert change(data).cache_states(tmp_path / "states").describe().to_dict() == wanted
+    for place, (kept, others) in enumerate([
+        (data.filter(nw.col("y") > 0.0), [data.filter(nw.col("y") > 0.5), data.filter(nw.col("y") > 0.25)]),
+        (data.with_columns(y=nw.col("y") + 1), [data.with_columns(y=nw.col("y") * each) for each in (2, 3)]),
+        (data.sample(0.5, seed=0), [data.sample(0.5, seed=1), data.sample(0.5, seed=2)]),
+    ]):  # fmt: skip
+        for each in (data, kept):
+            each.cache_states(tmp_path / f"{place}").describe()
+        for other in others:
+            assert other.cache_states(tmp_path / f"{place}").describe().to_dict() == other.describe().to_dict()
 
 
 def test_rows_are_counted_as_if_they_were_read(local, tmp_path):
@@ -205,12 +191,9 @@ def test_functions_cannot_be_compared_and_are_run(local, days, tmp_path, reads, 
     assert "cannot be compared" in caplog.text
 
 
-def test_rows_in_memory_are_refused(local):
+def test_rows_in_memory_and_a_negative_size_are_refused(local, days, tmp_path):
     with pytest.raises(ConfigError, match="these rows are in none"):
         local.from_arrow(pa.table({"x": [1]})).cache_states("anywhere")
-
-
-def test_a_size_that_is_none_is_refused(local, days, tmp_path):
     with pytest.raises(ConfigError, match="max_bytes is -1"):
         read_days(local, days).cache_states(tmp_path / "states", max_bytes=-1)
 
@@ -255,14 +238,15 @@ def test_the_command_line_keeps_states_as_python_does(days, tmp_path, monkeypatc
     assert reads == []
 
 
-@pytest.mark.parametrize("body", [b"", b"x", b"\3\0\0\0\0\0\0\0{{{", b"\2\0\0\0\0\0\0\0{}", b"\xff" * 12])
-def test_what_is_no_state_is_computed_again_whatever_its_hash(tmp_path, caplog, body):
+def test_what_is_no_state_is_computed_again_whatever_its_hash(tmp_path, caplog):
     cache = StateCache(tmp_path)
     (tmp_path / "aa").mkdir()
-    (tmp_path / "aa" / "aa.state").write_bytes(b"PENSTOCK-STATE-1\n" + hashlib.sha256(body).digest() + body)
-    with caplog.at_level(logging.WARNING):
-        assert cache.get("aa") is None
-    assert "it is no state" in caplog.text
+    for body in (b"", b"x", b"\3\0\0\0\0\0\0\0{{{", b"\2\0\0\0\0\0\0\0{}", b"\xff" * 12):
+        (tmp_path / "aa" / "aa.state").write_bytes(b"PENSTOCK-STATE-1\n" + hashlib.sha256(body).digest() + body)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            assert cache.get("aa") is None
+        assert "it is no state" in caplog.text, body
 
 
 @pytest.mark.thorough

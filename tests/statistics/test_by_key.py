@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import cut, gathered
 
 from penstock import frames
 from penstock.errors import DataValueError
@@ -19,24 +18,20 @@ KEYS = RNG.choice(["a", "größe", "b", "Z"], ROWS)
 X = RNG.gamma(2.0, size=(ROWS, 3)) @ RNG.normal(size=(3, 3))
 
 
-def gathered(statistic, table, cuts=(0, 1, 300, 650)):
-    """Return the result of a statistic, of partitions that end at `cuts`; the first has no rows."""
-    ends = [0, *cuts, table.num_rows]
-    parts = [table.slice(start, end - start) for start, end in itertools.pairwise(ends)]
-    return statistic.finish(statistic.merge([statistic.summarise(frames.from_arrow(part)) for part in parts]))
+def by_key(statistics, table, cuts=(0, 1, 300, 650), **options):
+    return gathered(ByKey.of(["k"], statistics, **options), *cut(table, 0, *cuts))
 
 
 def table_of(x=X, keys=KEYS, **more):
     return pa.table({"k": keys, **dict(zip("xyz", x.T, strict=True)), **more})
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize(("offset", "weighted"), [(0.0, True), (1e8, False)])
 def test_products_of_each_key_are_numpys(offset, weighted):
     weight = np.where(RNG.random(ROWS) < 0.2, 0.0, RNG.uniform(0.5, 2, ROWS)) if weighted else np.ones(ROWS)
     gram = Gram(("x", "y", "z", *(["w"] if weighted else [])), weighted=weighted)
     x = X + offset
-    found = gathered(ByKey.of(["k"], {"gram": gram}), table_of(x, w=weight))
+    found = by_key({"gram": gram}, table_of(x, w=weight))
     assert found.keys["k"].to_pylist() == sorted(set(KEYS))
     for key, each in zip(found.keys["k"].to_pylist(), found.results, strict=True):
         chosen = np.flatnonzero(key == KEYS)
@@ -52,25 +47,24 @@ def test_products_of_each_key_are_numpys(offset, weighted):
 
 def test_a_column_that_is_constant_for_a_key_is_constant_there_alone():
     x = np.where(KEYS[:, None] == "b", 0.1, X)
-    found = gathered(ByKey.of(["k"], {"gram": Gram(("x", "y"))}), table_of(x))
+    found = by_key({"gram": Gram(("x", "y"))}, table_of(x))
     constant = {key: each["gram"].constant.tolist() for key, each in zip(sorted(set(KEYS)), found.results, strict=True)}
     assert constant == {"Z": [False, False], "a": [False, False], "b": [True, True], "größe": [False, False]}
 
 
-@pytest.mark.parametrize("statistic", [Moments(("x", "z")), Counts(("x", "y"))])
-def test_any_statistic_is_that_of_the_rows_of_the_key(statistic):
-    found = gathered(ByKey.of(["k"], {"own": statistic}), table_of())
+def test_any_statistic_is_that_of_the_rows_of_the_key():
+    own = {"moments": Moments(("x", "z")), "counts": Counts(("x", "y"))}
+    found = by_key(own, table_of())
     for key, each in zip(found.keys["k"].to_pylist(), found.results, strict=True):
-        alone = [table_of().slice(start, end - start) for start, end in [(0, 1), (1, 300), (300, 650), (650, ROWS)]]
-        states = [statistic.summarise(frames.from_arrow(part.filter(pa.compute.field("k") == key))) for part in alone]
-        states = [state for state, part in zip(states, alone, strict=True) if key in part["k"].to_pylist()]
-        assert each["own"] == statistic.finish(statistic.merge(states))
+        parts = [part.filter(pa.compute.field("k") == key) for part in cut(table_of(), 1, 300, 650)]
+        for name, statistic in own.items():
+            assert each[name] == gathered(statistic, *(part for part in parts if part.num_rows))
 
 
 def test_a_bad_value_is_an_error_of_its_key_alone():
     x = X.copy()
     x[np.flatnonzero(KEYS == "a")[[3, 100]], 1] = np.inf
-    found = gathered(ByKey.of(["k"], {"gram": Gram(("x", "y"))}), table_of(x))
+    found = by_key({"gram": Gram(("x", "y"))}, table_of(x))
     errors = [isinstance(each, DataValueError) for each in found.results]
     assert found.keys["k"].filter(pa.array(errors)).to_pylist() == ["a"]
     assert found.results[1].message == "column 'y' has 2 values that are infinite, expected finite numbers"
@@ -78,17 +72,18 @@ def test_a_bad_value_is_an_error_of_its_key_alone():
 
 def test_keys_of_several_columns_are_their_combinations_and_null_is_none():
     table = pa.table({"k": ["a", "a", None, "b", "a"], "n": [2, 1, 1, None, 2], "x": [1.0, 2.0, 3.0, 4.0, 5.0]})
-    found = gathered(ByKey.of(["k", "n"], {"counts": Counts(("x",))}), table, cuts=(0, 2))
+    found = gathered(ByKey.of(["k", "n"], {"counts": Counts(("x",))}), *cut(table, 0, 2))
     assert found.keys.to_pylist() == [{"k": "a", "n": 1}, {"k": "a", "n": 2}]
     assert [each["counts"]["x"].rows for each in found.results] == [1, 2]
     assert found.nulls == 2
 
 
-@pytest.mark.parametrize("cuts", [(), (3,)])
-def test_more_keys_than_the_limit_are_refused_by_the_name_of_their_column(cuts):
+def test_more_keys_than_the_limit_are_refused_by_the_name_of_their_column():
     table = pa.table({"k": [1, 2, 3, 4, 5, 6]})
-    with pytest.raises(DataValueError, match=r"'k' have 6 keys or more, expected at most 5"):
-        gathered(ByKey.of(["k"], {}, limit=5), table, cuts)
+    assert len(by_key({}, table, (3,), limit=6).results) == 6
+    for cuts in [(), (3,)]:
+        with pytest.raises(DataValueError, match=r"'k' have 6 keys or more, expected at most 5"):
+            by_key({}, table, cuts, limit=5)
 
 
 def test_groups_that_are_taken_some_at_a_time_are_the_same(monkeypatch):

@@ -38,44 +38,31 @@ def _cell(mantissa, power, exponent):
     return mantissa << (power - exponent) if power >= exponent else mantissa >> (exponent - power)
 
 
-@pytest.mark.parametrize("most", [2, 60, 1000])
 @pytest.mark.parametrize("case", VALUES)
-def test_cells_are_as_narrow_as_exact_integers_allow(case, most):
-    values = VALUES[case]
-    assert state_of(values, most)["exponent"] == exponent_of(values, most)
-
-
-@pytest.mark.parametrize("most", [2, 60, 1000])
-@pytest.mark.parametrize("case", VALUES)
-def test_at_most_so_many_cells_are_filled_and_each_holds_its_values(case, most):
+def test_cells_are_as_narrow_as_exact_integers_allow_and_each_holds_its_values(case):
     values = np.sort(VALUES[case])
-    cells = finish_cells(state_of(values, most))
-    assert len(cells.lower) <= most
-    starts = np.searchsorted(values, cells.lower)
-    ends = np.searchsorted(values, cells.upper)
-    assert cells.sums["rows"].tolist() == (ends - starts).tolist()
-    assert cells.sums["rows"].sum() == len(values)
+    for most in (2, 60, 1000):
+        state = state_of(VALUES[case], most)
+        assert state["exponent"] == exponent_of(values, most)
+        cells = finish_cells(state)
+        assert len(cells.lower) <= most
+        starts, ends = np.searchsorted(values, cells.lower), np.searchsorted(values, cells.upper)
+        assert cells.sums["rows"].tolist() == (ends - starts).tolist()
+        assert cells.sums["rows"].sum() == len(values)
 
 
-@pytest.mark.parametrize("most", [2, 60, 1000])
 @pytest.mark.parametrize("case", VALUES)
-def test_shuffled_uneven_and_empty_parts_give_the_same_cells(case, most):
-    values = VALUES[case]
-    whole = finish_cells(state_of(values, most))
-    parts = np.split(np.random.default_rng(1).permutation(values), [0, 1, 7, 7, 900, 1999])
-    merged = finish_cells(merge_cells([state_of(part, most) for part in parts], most))
-    assert merged.lower.tolist() == whole.lower.tolist()
-    assert merged.upper.tolist() == whole.upper.tolist()
-    assert merged.sums["rows"].tolist() == whole.sums["rows"].tolist()
-
-
-def test_merging_in_a_tree_gives_the_same_cells():
-    parts = np.array_split(VALUES["heavy tails"], 8)
-    states = [state_of(part, 50) for part in parts]
-    pairs = [merge_cells(states[i : i + 2], 50) for i in range(0, 8, 2)]
-    tree = merge_cells([merge_cells(pairs[:3], 50), pairs[3]], 50)
-    assert tree["exponent"] == state_of(VALUES["heavy tails"], 50)["exponent"]
-    assert tree["table"].equals(merge_cells(states, 50)["table"])
+def test_shuffled_uneven_and_empty_parts_give_the_same_cells_merged_at_once_or_in_a_tree(case):
+    values = np.random.default_rng(1).permutation(VALUES[case])
+    for most in (2, 60, 1000):
+        whole = finish_cells(state_of(VALUES[case], most))
+        states = [state_of(part, most) for part in np.split(values, [0, 1, 7, 7, 900, 1999])]
+        tree = merge_cells([merge_cells(states[:2], most), merge_cells(states[2:5], most), *states[5:]], most)
+        for state in (merge_cells(states, most), tree):
+            merged = finish_cells(state)
+            assert merged.lower.tolist() == whole.lower.tolist()
+            assert merged.upper.tolist() == whole.upper.tolist()
+            assert merged.sums["rows"].tolist() == whole.sums["rows"].tolist()
 
 
 def test_a_value_on_the_wrong_side_of_zero_is_in_no_cell():
@@ -108,11 +95,10 @@ def test_the_edges_of_the_largest_numbers_are_finite():
     assert (cells.lower.tolist(), cells.upper.tolist()) == ([-largest, 0.0], [0.0, largest])
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_without_rows_there_are_no_cells(parts):
-    states = [state_of(np.empty(0), 5)] * parts
-    cells = finish_cells(merge_cells(states, 5))
-    assert (len(cells.lower), cells.width, cells.sums["rows"].dtype) == (0, 0.0, np.float64)
+def test_without_rows_there_are_no_cells():
+    for parts in (1, 3):
+        cells = finish_cells(merge_cells([state_of(np.empty(0), 5)] * parts, 5))
+        assert (len(cells.lower), cells.width, cells.sums["rows"].dtype) == (0, 0.0, np.float64)
 
 
 def test_merging_one_state_makes_its_cells_fewer():

@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import demand_refused, gathered
 
-from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.statistics.evaluation.clusters import Clusters, ClusterSums
 from penstock.statistics.evaluation.silhouettes import Silhouettes
@@ -29,13 +29,10 @@ def table_of(cluster, vectors, weight=None, lists=False):
 
 
 def two_scans(tables, distance=EUCLIDEAN):
-    parts = [frames.from_arrow(table) for table in tables]
     columns = tuple(tables[0].column_names)
     options = {"weighted": "w" in columns, "distance_measure": distance}
-    sums = ClusterSums(columns, **options)
-    clusters = sums.finish(sums.merge([sums.summarise(part) for part in parts]))
-    silhouettes = Silhouettes(columns, **options, clusters=clusters)
-    return clusters, silhouettes.finish(silhouettes.merge([silhouettes.summarise(part) for part in parts]))
+    clusters = gathered(ClusterSums(columns, **options), *tables)
+    return clusters, gathered(Silhouettes(columns, **options, clusters=clusters), *tables)
 
 
 def brute_force(cluster, vectors, weight=None, distance=EUCLIDEAN):
@@ -58,19 +55,18 @@ def brute_force(cluster, vectors, weight=None, distance=EUCLIDEAN):
     return found
 
 
-@pytest.mark.parametrize("lists", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("distance", [EUCLIDEAN, COSINE])
-def test_silhouettes_are_those_of_all_pairs(distance, weighted, lists):
+def test_silhouettes_are_those_of_all_pairs(distance):
     cluster, vectors, weight = sample()
-    used = weight if weighted else np.ones(len(weight))
-    _, found = two_scans([table_of(cluster, vectors, weight if weighted else None, lists)], distance)
-    expected = brute_force(cluster, vectors, used, distance)
-    assert found.mean == pytest.approx(np.average(expected, weights=used), rel=1e-12)
-    for place, each in enumerate(found.ids):
-        held = cluster == each
-        assert found.weight[place] == used[held].sum()
-        assert found.by_cluster[place] == pytest.approx(np.average(expected[held], weights=used[held]), rel=1e-11)
+    for used, lists in [(None, True), (weight, False), (weight, True)]:
+        _, found = two_scans([table_of(cluster, vectors, used, lists)], distance)
+        used = np.ones(len(cluster)) if used is None else used
+        expected = brute_force(cluster, vectors, used, distance)
+        assert found.mean == pytest.approx(np.average(expected, weights=used), rel=1e-12)
+        for place, each in enumerate(found.ids):
+            held = cluster == each
+            assert found.weight[place] == used[held].sum()
+            assert found.by_cluster[place] == pytest.approx(np.average(expected[held], weights=used[held]), rel=1e-11)
 
 
 def test_clusters_are_means_and_mean_squared_distances():
@@ -83,18 +79,6 @@ def test_clusters_are_means_and_mean_squared_distances():
         assert clusters.centres[place] == pytest.approx(centre, rel=1e-12)
         assert clusters.variances[place] == pytest.approx(variance, rel=1e-12)
         assert (clusters.weight[place], clusters.rows[place]) == (weight[held].sum(), held.sum())
-
-
-@pytest.mark.parametrize("distance", [EUCLIDEAN, COSINE])
-def test_any_partitioning_gives_the_same(distance):
-    cluster, vectors, weight = sample()
-    table = table_of(cluster, vectors, weight)
-    order = np.random.default_rng(2).permutation(len(cluster))
-    parts = [table.take(rows) for rows in np.split(order, [0, 1, 1, 40, 299])]
-    (whole, one), (joined, several) = two_scans([table], distance), two_scans(parts, distance)
-    assert joined.centres == pytest.approx(whole.centres, rel=1e-12)
-    assert joined.variances == pytest.approx(whole.variances, rel=1e-12)
-    assert several.mean == pytest.approx(one.mean, rel=1e-12)
 
 
 def test_points_far_from_zero_have_the_silhouette_of_those_near_it():
@@ -152,21 +136,18 @@ def test_rows_and_clusters_of_no_weight_change_nothing():
     assert found.mean == two_scans([rows])[1].mean
 
 
-@pytest.mark.parametrize(("cluster", "reason"), [([], "no row has"), ([3, 3], "there is one cluster")])
-def test_fewer_than_two_clusters_have_a_reason_and_no_silhouettes(cluster, reason):
-    statistic = ClusterSums(("prediction", "0"))
-    table = table_of(pa.array(cluster, pa.int64()), np.ones((len(cluster), 1)))
-    clusters = statistic.finish(statistic.merge([statistic.summarise(frames.from_arrow(table))] * 2))
-    assert clusters.reason.startswith(reason)
-    with pytest.raises(ConfigError, match="expected at least two"):
-        Silhouettes(statistic.columns, clusters=clusters)
+def test_fewer_than_two_clusters_have_a_reason_and_no_silhouettes():
+    for cluster, reason in [([], "no row has"), ([3, 3], "there is one cluster")]:
+        statistic = ClusterSums(("prediction", "0"))
+        clusters = gathered(statistic, table_of(pa.array(cluster, pa.int64()), np.ones((len(cluster), 1))))
+        assert clusters.reason.startswith(reason)
+        with pytest.raises(ConfigError, match="expected at least two"):
+            Silhouettes(statistic.columns, clusters=clusters)
 
 
 def test_without_rows_in_the_second_scan_there_is_a_reason():
     clusters, _ = two_scans([table_of([0, 1], [[1.0], [2.0]])])
-    statistic = Silhouettes(("prediction", "0"), clusters=clusters)
-    empty = frames.from_arrow(table_of([0], [[1.0]]).slice(0, 0))
-    found = statistic.finish(statistic.merge([statistic.summarise(empty)] * 2))
+    found = gathered(Silhouettes(("prediction", "0"), clusters=clusters), table_of([0], [[1.0]]).slice(0, 0))
     assert (found.mean, found.reason) == (None, "no row has a positive weight")
 
 
@@ -194,48 +175,13 @@ def test_clusters_are_not_equal_to_anything_else():
     assert Clusters(*[np.zeros(1)] * 3, *[np.zeros((1, 1))] * 2, np.zeros(1)) != 1
 
 
-NUMBERS = {"prediction": [0, 0, 1], "x": [1.0, 2.0, 4.0], "y": [1.0, 1.0, 1.0], "w": [1.0, 1.0, 1.0]}
-LISTS = {"prediction": [0, 0, 1], "x": [[1.0, 1.0], [2.0, 1.0], [4.0, 3.0]], "w": [1.0, 1.0, 1.0]}
-NAN, INFINITY = float("nan"), float("inf")
-
-
-@pytest.mark.parametrize(
-    ("columns", "changed", "message"),
-    [
-        (NUMBERS, {"prediction": [0, None, 1]}, "column 'prediction' has 1 values that are null"),
-        (NUMBERS, {"prediction": [0.5, 1.0, 2.5]}, "column 'prediction' has 2 values that are not whole"),
-        (NUMBERS, {"prediction": [0.0, 1.0, INFINITY]}, "column 'prediction' has 1 values that are not between"),
-        (NUMBERS, {"prediction": [0, 2**60, 1]}, "column 'prediction' has 1 values that are not between"),
-        (NUMBERS, {"x": [1.0, NAN, None]}, "column 'x' has 2 values that are null"),
-        (NUMBERS, {"y": [1.0, -INFINITY, 1.0]}, "column 'y' has 1 values that are infinite"),
-        (NUMBERS, {"y": [1.0, 1e200, 1.0]}, "column 'y' has 1 values that are too large"),
-        (NUMBERS, {"w": [1.0, -1.0, 0.0]}, "column 'w' has 1 values that are negative"),
-        (NUMBERS, {"w": [1.0, 1e308, 1e308]}, "column 'w' has 2 values that are too large"),
-        (NUMBERS, {"w": [1.0, None, 0.0]}, "column 'w' has 1 values that are null"),
-        (LISTS, {"x": [[1.0], None, [2.0]]}, "column 'x' has 1 values that are null"),
-        (LISTS, {"x": [[1.0, 1.0], [1.0], [1.0, 2.0]]}, "column 'x' has 1 lists that are not of length 2, as most are"),
-        (LISTS, {"x": [[], [1.0], []]}, "column 'x' has 2 lists that are empty"),
-        (LISTS, {"x": [[1.0, None], [NAN, 2.0], [1.0, 1.0]]}, "column 'x' has 2 lists with elements that are null"),
-        (LISTS, {"x": [[1.0, 1.0], [1.0, -INFINITY], [1.0, 1e160]]}, "column 'x' has 2 lists with elements"),
-    ],
-)
-def test_bad_values_are_refused_with_column_count_and_predicate(columns, changed, message):
-    tables = [pa.table(columns), pa.table({**columns, **changed})]
-    with pytest.raises(DataValueError, match=message) as caught:
-        two_scans(tables)
-    bad = frames.from_arrow(tables[1]).filter(caught.value.predicate)
-    assert f"has {len(bad)} " in str(caught.value)
-    assert caught.value.column == next(iter(changed))
-
-
-@pytest.mark.parametrize("columns", [NUMBERS, LISTS])
-def test_vectors_of_nothing_but_zero_have_no_cosine(columns):
-    zeros = {name: [0.0, 1.0, 0.0] for name in ("x", "y")} if columns is NUMBERS else {"x": [[0.0] * 2, [1, 1], [0, 0]]}
-    tables = [pa.table(columns), pa.table({**columns, **zeros})]
-    with pytest.raises(DataValueError, match="has 2 vectors of nothing but 0, expected a direction") as caught:
-        two_scans(tables, COSINE)
-    assert len(frames.from_arrow(tables[1]).filter(caught.value.predicate)) == 2
-    assert two_scans(tables)[1].mean is not None
+def test_vectors_of_nothing_but_zero_have_no_cosine():
+    for lists in (False, True):
+        good = table_of([0, 0, 1], [[1.0, 1.0], [2.0, 1.0], [4.0, 3.0]], lists=lists)
+        zeros = table_of([0, 0, 1], [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]], lists=lists)
+        statistic = ClusterSums(tuple(good.column_names), distance_measure=COSINE)
+        demand_refused(statistic, "has 2 vectors of nothing but 0, expected a direction", good, zeros)
+        assert two_scans([good, zeros])[1].mean is not None
 
 
 def test_lists_of_several_lengths_in_several_partitions_are_refused():
@@ -253,18 +199,5 @@ def test_too_many_clusters_are_refused(monkeypatch):
 
 def test_a_cluster_that_the_first_scan_did_not_find_is_refused():
     clusters, _ = two_scans([table_of([0, 1], [[1.0], [2.0]])])
-    statistic = Silhouettes(("prediction", "0"), clusters=clusters)
-    state = statistic.summarise(frames.from_arrow(table_of([0, 7, 8], [[1.0], [2.0], [3.0]])))
     with pytest.raises(DataValueError, match="column 'prediction' has 2 rows of clusters that the first scan"):
-        statistic.finish(state)
-
-
-@pytest.mark.parametrize(("columns", "weighted"), [(("prediction",), False), (("prediction", "x"), True)])
-def test_too_few_columns_are_refused(columns, weighted):
-    with pytest.raises(ConfigError, match=r"expected \(prediction, feature, \.\.\."):
-        ClusterSums(columns, weighted)
-
-
-def test_an_unknown_distance_is_refused_with_a_suggestion():
-    with pytest.raises(ConfigError, match="Did you mean 'cosine'"):
-        ClusterSums(("prediction", "x"), distance_measure="cosin")
+        gathered(Silhouettes(("prediction", "0"), clusters=clusters), table_of([0, 7, 8], [[1.0], [2.0], [3.0]]))

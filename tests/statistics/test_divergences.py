@@ -16,32 +16,23 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_chi_square_is_that_of_scipy(one, other):
-    occupied = one + other > 0
-    expected = stats.chi2_contingency(np.stack([one, other])[:, occupied], correction=False).statistic
-    assert chi_square(one, other) == pytest.approx(expected, rel=1e-12)
+def test_distances_are_those_of_scipy():
+    for one, other in PAIRS:
+        occupied = one + other > 0
+        expected = stats.chi2_contingency(np.stack([one, other])[:, occupied], correction=False).statistic
+        assert chi_square(one, other) == pytest.approx(expected, rel=1e-12)
+        assert jensen_shannon(one, other) == pytest.approx(distance.jensenshannon(one, other), rel=1e-12)
+        samples = (np.repeat(np.arange(len(side)), side) for side in (one, other))
+        expected = stats.ks_2samp(*samples, method="asymp").statistic
+        assert kolmogorov_smirnov(one, other) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_jensen_shannon_is_that_of_scipy(one, other):
-    assert jensen_shannon(one, other) == pytest.approx(distance.jensenshannon(one, other), rel=1e-12)
-
-
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_kolmogorov_smirnov_is_that_of_scipy(one, other):
-    samples = (np.repeat(np.arange(len(side)), side) for side in (one, other))
-    assert kolmogorov_smirnov(one, other) == pytest.approx(
-        stats.ks_2samp(*samples, method="asymp").statistic, abs=1e-12
-    )
-
-
-@pytest.mark.parametrize(("one", "other"), PAIRS[:2])
-def test_psi_is_the_divergence_of_kullback_and_leibler_both_ways(one, other):
-    assert (one > 0).all()
-    assert (other > 0).all()
-    expected = stats.entropy(one, other) + stats.entropy(other, one)
-    assert psi(one, other) == pytest.approx(expected, rel=1e-12)
+def test_psi_is_the_divergence_of_kullback_and_leibler_both_ways():
+    for one, other in PAIRS[:2]:
+        assert (one > 0).all()
+        assert (other > 0).all()
+        expected = stats.entropy(one, other) + stats.entropy(other, one)
+        assert psi(one, other) == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_empty_cell_of_psi_has_a_small_share():
@@ -49,6 +40,6 @@ def test_an_empty_cell_of_psi_has_a_small_share():
     assert psi(np.array([10, 0, 0]), np.array([5, 5, 0])) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("measure", [psi, jensen_shannon, kolmogorov_smirnov, chi_square])
-def test_equal_shares_are_no_distance(measure):
-    assert measure(np.array([3, 0, 5]), np.array([6, 0, 10])) == 0.0
+def test_equal_shares_are_no_distance():
+    for measure in (psi, jensen_shannon, kolmogorov_smirnov, chi_square):
+        assert measure(np.array([3, 0, 5]), np.array([6, 0, 10])) == 0.0

@@ -5,21 +5,17 @@ import datetime as dt
 import narwhals as nw
 import pandas as pd
 import pyarrow as pa
-import pytest
+from gathering import gathered
 
-from penstock import frames
 from penstock.statistics import Extreme, Extremes
 
 
 def extreme(*columns):
-    extremes = Extremes(("x",))
-    states = [extremes.summarise(frames.from_arrow(pa.table({"x": column}))) for column in columns]
-    return extremes.finish(extremes.merge(states))["x"]
+    return gathered(Extremes(("x",)), *({"x": column} for column in columns))["x"]
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "kind"),
-    [
+def test_extremes_keep_the_type_of_the_column(subtests):
+    for low, high, kind in [
         (-(2**63), 2**63 - 1, pa.int64()),
         (-1.5, float("inf"), pa.float64()),
         ("Z", "a", pa.string()),
@@ -27,10 +23,10 @@ def extreme(*columns):
         (dt.date(1969, 7, 20), dt.date(2040, 1, 1), pa.date32()),
         (pa.scalar(0, pa.timestamp("ns")).as_py(), pa.scalar(1, pa.timestamp("ns")).as_py(), pa.timestamp("ns")),
         (dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 0, 0, 0, 1), pa.timestamp("us")),
-    ],
-)
-def test_extremes_keep_the_type_of_the_column(low, high, kind):
-    assert extreme(pa.array([high, None], kind), pa.array([None], kind), pa.array([low], kind)) == Extreme(low, high)
+    ]:
+        with subtests.test(kind=kind):
+            columns = (pa.array(values, kind) for values in ([high, None], [None], [low]))
+            assert extreme(*columns) == Extreme(low, high)
 
 
 def test_strings_are_ordered_by_their_bytes():
@@ -40,20 +36,18 @@ def test_strings_are_ordered_by_their_bytes():
     )
 
 
-@pytest.mark.parametrize("column", [pa.array([], pa.int64()), pa.nulls(2), pa.array([None], pa.string())])
-def test_without_values_there_are_no_extremes(column):
-    assert extreme(column, column) == Extreme(None, None)
+def test_without_values_there_are_no_extremes():
+    for column in (pa.array([], pa.int64()), pa.nulls(2), pa.array([None], pa.string())):
+        assert extreme(column, column) == Extreme(None, None)
 
 
 def test_columns_do_not_mix():
-    extremes = Extremes(("a", "b"))
-    state = extremes.summarise(frames.from_arrow(pa.table({"a": [1, 2], "b": ["x", "y"]})))
-    assert extremes.finish(state) == {"a": Extreme(1, 2), "b": Extreme("x", "y")}
+    found = gathered(Extremes(("a", "b")), {"a": [1, 2], "b": ["x", "y"]})
+    assert found == {"a": Extreme(1, 2), "b": Extreme("x", "y")}
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.date32()])
-def test_a_partition_of_nulls_keeps_its_type_in_pandas(kind):
-    extremes = Extremes(("x",))
-    nulls = pd.DataFrame({"x": pd.Series([None], dtype=pd.ArrowDtype(kind))})
-    state = extremes.summarise(nw.from_native(nulls, eager_only=True))
-    assert state["x"].schema.types == [kind, kind]
+def test_a_partition_of_nulls_keeps_its_type_in_pandas():
+    for kind in (pa.int64(), pa.string(), pa.date32()):
+        nulls = pd.DataFrame({"x": pd.Series([None], dtype=pd.ArrowDtype(kind))})
+        state = Extremes(("x",)).summarise(nw.from_native(nulls, eager_only=True))
+        assert state["x"].schema.types == [kind, kind]

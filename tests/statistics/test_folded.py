@@ -3,10 +3,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import demand_refused, gathered
 
-import penstock as ps
-from penstock import frames
-from penstock.errors import ConfigError, DataValueError
 from penstock.frames import ROW
 from penstock.statistics import Counts, Folded, Moments
 from penstock.statistics.grouped.folds import folds
@@ -16,12 +14,8 @@ X = np.random.default_rng(0).normal(size=ROWS)
 TABLE = pa.table({"x": X, ROW: np.arange(ROWS)})
 
 
-def found(folded, *tables):
-    return folded.finish(folded.merge([folded.summarise(frames.from_arrow(table)) for table in tables]))
-
-
 def test_each_row_is_held_out_once_and_learned_from_in_the_other_folds():
-    results = found(Folded.of([Moments(("x",))], num_folds=4, seed=3), TABLE)
+    results = gathered(Folded.of([Moments(("x",))], num_folds=4, seed=3), TABLE)
     fold = folds(np.arange(ROWS, dtype=np.uint64), 4, 3)
     for number in range(4):
         (held,), (rest,) = results["held out", number], results["rest", number]
@@ -30,12 +24,6 @@ def test_each_row_is_held_out_once_and_learned_from_in_the_other_folds():
         assert rest["x"].std(ddof=1) == pytest.approx(X[fold != number].std(ddof=1), rel=1e-12)
     (whole,) = results["all",]
     assert whole["x"].mean == pytest.approx(X.mean(), rel=1e-12)
-
-
-def test_folds_do_not_depend_on_partitions():
-    folded = Folded.of([Counts(("x",))], num_folds=3, seed=1)
-    parts = [TABLE.slice(0, 10), TABLE.slice(10, 0), TABLE.slice(10, 700), TABLE.slice(710)]
-    assert found(folded, *parts) == found(folded, TABLE)
 
 
 def test_rows_are_dealt_evenly():
@@ -49,30 +37,23 @@ def test_another_seed_deals_other_folds():
     assert (folds(rows, 2, 0) != folds(rows, 2, 1)).mean() == pytest.approx(0.5, abs=0.1)
 
 
-@pytest.mark.parametrize("seed", [0, 7])
-def test_rows_that_a_split_kept_are_dealt_evenly_too(seed):
-    train, _ = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": X})).split([0.5, 0.5], seed=seed)
-    (state,), _ = train.gather([folded := Folded.of([Counts(("x",))], num_folds=5, seed=seed)])
-    sizes = [folded.finish(state)["held out", number][0]["x"].rows for number in range(5)]
-    assert min(sizes) > 60
+def test_rows_that_a_split_kept_are_dealt_evenly_too(local):
+    for seed in (0, 7):
+        train, _ = local.from_arrow(pa.table({"x": X})).split([0.5, 0.5], seed=seed)
+        (state,), _ = train.gather([folded := Folded.of([Counts(("x",))], num_folds=5, seed=seed)])
+        sizes = [folded.finish(state)["held out", number][0]["x"].rows for number in range(5)]
+        assert min(sizes) > 60
 
 
 def test_a_column_can_name_the_folds():
     table = pa.table({"x": [1.0, 2.0, 4.0], "f": pa.array([1, 0, 1], pa.int8())})
-    results = found(Folded.of([Moments(("x",))], num_folds=2, fold="f"), table)
+    results = gathered(Folded.of([Moments(("x",))], num_folds=2, fold="f"), table)
     assert results["held out", 1][0]["x"].mean == 2.5
     assert results["rest", 1][0]["x"].mean == 2.0
 
 
-@pytest.mark.parametrize("stray", [2, -1, None])
-def test_a_number_that_is_no_fold_is_refused_with_column_and_count(stray):
+def test_a_number_that_is_no_fold_is_refused_with_column_and_count():
     folded = Folded.of([Counts(("x",))], num_folds=2, fold="f")
-    table = pa.table({"x": [1.0, 2.0, 4.0], "f": [1, stray, stray]})
-    with pytest.raises(DataValueError, match="column 'f' has 2 values that are no fold, expected 0 to 1") as raised:
-        found(folded, table)
-    assert len(frames.from_arrow(table).filter(raised.value.predicate)) == 2
-
-
-def test_one_fold_is_refused():
-    with pytest.raises(ConfigError, match="num_folds is 1"):
-        Folded.of([Counts(("x",))], num_folds=1)
+    for stray in (2, -1, None):
+        rows = {"x": [1.0, 2.0, 4.0], "f": [1, stray, stray]}
+        demand_refused(folded, "column 'f' has 2 values that are no fold, expected 0 to 1", rows)

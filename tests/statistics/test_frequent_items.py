@@ -7,20 +7,17 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import gathered, states_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import frames
-from penstock.errors import ConfigError
 from penstock.statistics.distinct.frequent_items import FrequentItems
 
 RNG = np.random.default_rng(11)
 
 
 def sketch(size, *columns):
-    items = FrequentItems(("x",), size)
-    states = [items.summarise(frames.from_arrow(pa.table({"x": column}))) for column in columns]
-    return items.finish(items.merge(states))["x"]
+    return gathered(FrequentItems(("x",), size), *({"x": column} for column in columns))["x"]
 
 
 def counts(found):
@@ -55,15 +52,10 @@ def test_the_head_of_a_long_tail_is_found_in_order():
 
 def test_states_do_not_grow():
     items = FrequentItems(("x",), 100)
-    states = [items.summarise(frames.from_arrow(pa.table({"x": range(n, n + 5000)}))) for n in range(3)]
+    states = states_of(items, *({"x": range(n, n + 5000)} for n in range(3)))
     assert all(state["x"]["table"].num_rows <= 100 for state in [*states, items.merge(states)])
 
 
 def test_the_type_of_the_values_is_kept():
     found = sketch(1, pa.array([1, 1, 2], pa.int16()))
     assert found.table.schema == pa.schema({"value": pa.int16(), "count": pa.int64()})
-
-
-def test_a_sketch_of_nothing_is_refused():
-    with pytest.raises(ConfigError, match="size of a sketch is 0, expected at least 1"):
-        FrequentItems(("x",), 0)

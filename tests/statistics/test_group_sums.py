@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import cut, gathered
 
-from penstock import frames
-from penstock.errors import DataValueError
 from penstock.statistics.grouped.group_sums import GroupSums
 
 RNG = np.random.default_rng(17)
-
-
-def gathered(statistic, *tables):
-    states = [statistic.summarise(frames.from_arrow(table)) for table in tables]
-    return statistic.finish(statistic.merge(states))
-
-
-def cut(table, *places):
-    edges = [0, *places, table.num_rows]
-    return [table.slice(start, stop - start) for start, stop in itertools.pairwise(edges)]
 
 
 @pytest.mark.thorough
@@ -32,7 +20,7 @@ def test_sums_of_wild_numbers_are_correctly_rounded_however_the_rows_are_cut():
     c = RNG.choice(["a", "b", None, "ccc"], 3000)
     table = pa.table({"c": c, "y": y})
     expected = {each: math.fsum(y[c == each]) for each in ("a", "b", "ccc", None)}
-    for places in [(), (0, 1, 1, 700), (2999,), tuple(range(50, 3000, 50))]:
+    for places in [(), (0, 1, 1, 700), tuple(range(50, 3000, 50))]:
         order = RNG.permutation(3000)
         found = gathered(GroupSums(("c",), "y", "infinite"), *cut(table.take(order), *places))["c"]
         assert found.values.to_pylist() == ["a", "b", "ccc", None]
@@ -52,25 +40,8 @@ def test_classes_are_counted_in_each_category():
     assert found["d"].means.tolist() == [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.int8(), pa.bool_(), pa.null()])
-def test_empty_partitions_and_nulls_of_any_type(kind):
-    table = pa.table({"c": pa.nulls(3, kind), "y": [1, 0, 1]})
-    found = gathered(GroupSums(("c",), "y", "not_binary"), table.slice(0, 0), table, table.slice(0, 0))["c"]
-    assert (found.values.to_pylist(), found.counts.tolist(), found.sums.tolist()) == ([None], [3], [[2.0]])
-
-
-@pytest.mark.parametrize(
-    ("test", "classes", "bad", "message"),
-    [
-        ("infinite", (), math.inf, "'y' has 1 values that are infinite"),
-        ("infinite", (), 1e200, "'y' has 1 values that are too large"),
-        ("not_binary", (), 2.0, "'y' has 1 values that are not binary"),
-        ("not_binary", (), None, "'y' has 1 values that are null"),
-        ("not_in", (0.0, 1.0), 3.0, "'y' has 1 values that are not in"),
-    ],
-)
-def test_bad_targets_are_counted_over_partitions(test, classes, bad, message):
-    table = pa.table({"c": ["a", "b", "a"], "y": pa.array([0.0, bad, 1.0])})
-    with pytest.raises(DataValueError, match=message) as caught:
-        gathered(GroupSums(("c",), "y", test, classes), *cut(table, 1))
-    assert frames.from_arrow(table).filter(caught.value.predicate)["y"].to_list() == [bad]
+def test_empty_partitions_and_nulls_of_any_type():
+    for kind in (pa.string(), pa.int8(), pa.bool_(), pa.null()):
+        table = pa.table({"c": pa.nulls(3, kind), "y": [1, 0, 1]})
+        found = gathered(GroupSums(("c",), "y", "not_binary"), *cut(table, 0, 3))["c"]
+        assert (found.values.to_pylist(), found.counts.tolist(), found.sums.tolist()) == ([None], [3], [[2.0]])

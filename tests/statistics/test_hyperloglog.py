@@ -18,10 +18,10 @@ def distinct(column):
     return COUNTS.finish(state_of(column))["x"].distinct
 
 
-@pytest.mark.parametrize("count", [0, 1, 10, 1000, 20_000, 60_000, 300_000])
 @pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.float64()], ids=str)
-def test_estimates_are_within_four_standard_errors(kind, count):
-    assert distinct(pa.array(np.arange(count)).cast(kind)) == pytest.approx(count, rel=4 * ERROR)
+def test_estimates_are_within_four_standard_errors(kind):
+    for count in (0, 1, 10, 1000, 20_000, 60_000, 300_000):
+        assert distinct(pa.array(np.arange(count)).cast(kind)) == pytest.approx(count, rel=4 * ERROR)
 
 
 @pytest.mark.thorough
@@ -37,25 +37,22 @@ def test_any_cut_of_the_rows_gives_the_same_state():
     assert merged["x"]["registers"] == state_of(column)["x"]["registers"]
 
 
-@pytest.mark.parametrize(
-    "column, count, values",
-    [
+def test_values_of_every_type_count_and_nulls_do_not(subtests):
+    for column, count, values in [
         (pa.array([True, False, None, True]), 2, 3),
         (pa.array([0.0, -0.0]), 1, 2),
         (pa.array([1, 2, 2], pa.int32()).cast(pa.date32()), 2, 3),
         (pa.array([["a", "b"], None, ["b", None]]), 2, 3),
         (pa.array([None, None], pa.string()), 0, 0),
-    ],
-    ids=["booleans", "zeros", "dates", "lists", "nulls"],
-)
-def test_values_of_every_type_count_and_nulls_do_not(column, count, values):
-    found = COUNTS.finish(state_of(column))["x"]
-    assert (round(found.distinct), found.values) == (count, values)
+    ]:
+        with subtests.test(kind=column.type):
+            found = COUNTS.finish(state_of(column))["x"]
+            assert (round(found.distinct), found.values) == (count, values)
 
 
-@pytest.mark.parametrize("column, width", [(pa.array(["ab", "abcd"]), 7), (pa.array([1, 2], pa.int16()), 2)])
-def test_the_width_is_that_of_the_values_in_memory(column, width):
-    assert COUNTS.finish(state_of(column))["x"].width == width
+def test_the_width_is_that_of_the_values_in_memory():
+    for column, width in [(pa.array(["ab", "abcd"]), 7), (pa.array([1, 2], pa.int16()), 2)]:
+        assert COUNTS.finish(state_of(column))["x"].width == width
 
 
 def test_a_state_has_one_size():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import cut, gathered
 
-from penstock import frames
 from penstock.frames import sparse
 from penstock.statistics.index_counts import IndexCounts, Indices
 
@@ -17,10 +17,8 @@ KINDS = pa.schema(list(sparse.fields(["v"]).items()))
 
 
 def counted(positive: bool) -> Indices:
-    whole = frames.from_arrow(pa.table({"v_indices": [*INDICES, None], "v_values": [*VALUES, None]}, KINDS))
-    counts = IndexCounts(sparse.columns("v"), positive=positive)
-    states = [counts.summarise(part) for part in (whole[:0], whole[:40], whole[40:])]
-    return counts.finish(counts.merge(states))["v"]
+    whole = pa.table({"v_indices": [*INDICES, None], "v_values": [*VALUES, None]}, KINDS)
+    return gathered(IndexCounts(sparse.columns("v"), positive=positive), *cut(whole, 0, 40))["v"]
 
 
 @pytest.mark.parametrize("positive", [True, False])

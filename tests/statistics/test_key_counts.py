@@ -12,10 +12,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import gathered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import frames
 from penstock.statistics.key_counts import KeyCounts, KeyTable
 
 ROW = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2**64 - 1) | st.integers(0, 300))
@@ -30,20 +30,9 @@ class Value:
 
 
 def table_of(statistic: KeyCounts, *partitions: Sequence[tuple[str | None, int]]) -> KeyTable:
-    states = [
-        statistic.summarise(
-            frames.from_arrow(
-                pa.table(
-                    {
-                        "class": pa.array([name for name, _ in rows], pa.string()),
-                        "key": pa.array([key for _, key in rows], pa.uint64()),
-                    }
-                )
-            )
-        )
-        for rows in partitions
-    ]
-    return statistic.finish(statistic.merge(states))
+    kinds = pa.schema({"class": pa.string(), "key": pa.uint64()})
+    tables = [pa.table([[name for name, _ in rows], [key for _, key in rows]], kinds) for rows in partitions]
+    return gathered(statistic, *tables)
 
 
 def counts(table: KeyTable) -> dict[tuple[Any, int], int]:
@@ -53,6 +42,7 @@ def counts(table: KeyTable) -> dict[tuple[Any, int], int]:
 
 
 @pytest.mark.thorough
+@settings(max_examples=50)
 @given(st.lists(ROW, max_size=30))
 def test_few_keys_are_counted_one_by_one(rows):
     table = table_of(KeyCounts(Value(), "class"), rows)

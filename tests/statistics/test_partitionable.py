@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from penstock.dataset.tasks import Probe
-from penstock.engines.local import LocalEngine
 from penstock.statistics import Folded, NullIf, Statistic, ValueCounts
 from penstock.statistics.distinct.partitionable import as_partitionable
 
@@ -37,8 +36,8 @@ class Largest(Statistic):
 
 
 @pytest.fixture
-def data():
-    dataset = LocalEngine(device="cpu").from_arrow(TABLE, fragment_bytes=300)
+def data(local):
+    dataset = local.from_arrow(TABLE, fragment_bytes=300)
     assert len(dataset.fragments) > 3
     return dataset
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import gathered
 from scipy import stats
 
-from penstock import frames
 from penstock.frames import ROW
 from penstock.statistics import RegressionErrors
 from penstock.statistics.grouped.bootstrap import WEIGHT, Resampled, draws
@@ -22,10 +22,9 @@ TABLE = pa.table(
 )
 
 
-def replicates(weight, pieces, count=5, seed=3):
+def replicates(table, weight=None, count=5, seed=3):
     errors = RegressionErrors(("prediction", "label", WEIGHT))
-    resampled = Resampled.of([errors], weight=weight, replicates=count, seed=seed)
-    found = resampled.finish(resampled.merge([resampled.summarise(frames.from_arrow(piece)) for piece in pieces]))
+    found = gathered(Resampled.of([errors], weight=weight, replicates=count, seed=seed), table)
     return [each.mse for (each,) in found.values()]
 
 
@@ -33,21 +32,14 @@ def replicates(weight, pieces, count=5, seed=3):
 def test_a_replicate_repeats_rows_as_often_as_they_are_drawn(weight):
     error = (TABLE["label"].to_numpy() - TABLE["prediction"].to_numpy()) ** 2
     own = np.ones(ROWS) if weight is None else TABLE["w"].to_numpy()
-    for number, mse in enumerate(replicates(weight, [TABLE])):
+    for number, mse in enumerate(replicates(TABLE, weight)):
         times = draws(np.arange(ROWS, dtype=np.uint64), 3, number)
         assert mse == pytest.approx(np.average(error, weights=times * own), rel=1e-12)
 
 
 @pytest.mark.thorough
-def test_partitions_and_their_order_change_nothing():
-    shuffled = TABLE.take(np.random.default_rng(1).permutation(ROWS))
-    pieces = [shuffled.slice(0, 3), shuffled.slice(3, 0), shuffled.slice(3, 400), shuffled.slice(403)]
-    assert replicates("w", pieces) == pytest.approx(replicates("w", [TABLE]), rel=1e-12)
-
-
-@pytest.mark.thorough
 def test_seeds_and_replicates_draw_differently():
-    first, second = replicates(None, [TABLE]), replicates(None, [TABLE], seed=4)
+    first, second = replicates(TABLE), replicates(TABLE, seed=4)
     assert len({*first, *second}) == 10
 
 
@@ -65,11 +57,8 @@ def test_replicates_are_independent_of_each_other_and_of_their_neighbours():
         assert abs(np.corrcoef(left, right)[0, 1]) < 5 / np.sqrt(len(rows))
 
 
-@pytest.mark.thorough
 def test_the_spread_of_the_replicates_is_the_standard_error_of_a_mean():
     label = np.random.default_rng(2).normal(size=2000)
-    table = pa.table({"prediction": np.zeros(2000), "label": label, ROW: np.arange(2000)})
-    errors = RegressionErrors(("prediction", "label", WEIGHT))
-    resampled = Resampled.of([errors], weight=None, replicates=400, seed=0)
-    means = [each.mse for (each,) in resampled.finish(resampled.summarise(frames.from_arrow(table))).values()]
+    rows = np.arange(2000, dtype=np.uint64)
+    means = [np.average(label**2, weights=draws(rows, 0, number)) for number in range(400)]
     assert np.std(means) == pytest.approx(np.std(label**2) / np.sqrt(2000), rel=0.15)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from gathering import states_of
 
-from penstock import frames
 from penstock.frames.hashing import murmur3_text
 from penstock.statistics import ValueCounts
 from penstock.statistics.distinct import shards
@@ -40,11 +40,10 @@ COLUMNS = {
 def sharded(monkeypatch):
     monkeypatch.setattr(shards, "LIMIT", 3)
     monkeypatch.setattr(shards, "_AT_ONCE", 0)
-    monkeypatch.setattr(shards, "_AT_ONCE", 0)
 
 
 def state_of(column):
-    return COUNTS.summarise(frames.from_arrow(pa.table({"x": column})))
+    return states_of(COUNTS, {"x": column})[0]
 
 
 def pieces_of(column, count=5):
@@ -65,15 +64,15 @@ def _bytes(value):
     return value.encode() if isinstance(value, str) else value
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_counts_are_those_of_a_counter(sharded, name):
-    column = COLUMNS[name]
-    found = COUNTS.finish(COUNTS.merge([state_of(piece) for piece in pieces_of(column)]))["x"]
-    assert rows(found) == expected(column)
-    assert (found.nulls, found.distinct) == (column.null_count, len(expected(column)))
-    assert found.total == len(column) - column.null_count
-    assert found.table.schema == pa.schema({"value": column.type, "count": pa.int64()})
-    assert found.table["value"].num_chunks <= 1
+def test_counts_are_those_of_a_counter(sharded, subtests):
+    for name, column in COLUMNS.items():
+        with subtests.test(name):
+            found = COUNTS.finish(COUNTS.merge([state_of(piece) for piece in pieces_of(column)]))["x"]
+            assert rows(found) == expected(column)
+            assert (found.nulls, found.distinct) == (column.null_count, len(expected(column)))
+            assert found.total == len(column) - column.null_count
+            assert found.table.schema == pa.schema({"value": column.type, "count": pa.int64()})
+            assert found.table["value"].num_chunks <= 1
 
 
 @pytest.mark.parametrize("name", ["strings", "integers", "floats"])
@@ -91,12 +90,12 @@ def test_what_is_asked_for_before_the_table_is_as_afterwards(sharded, name):
         assert rows(found) == wanted
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
-def test_any_order_of_merging_gives_the_same(sharded, order):
+def test_any_order_of_merging_gives_the_same(sharded):
     pieces = pieces_of(COLUMNS["strings"], 3)
-    a, b, c = (state_of(pieces[place]) for place in order)
-    for merged in (COUNTS.merge([COUNTS.merge([a, b]), c]), COUNTS.merge([a, COUNTS.merge([b, c])])):
-        assert rows(COUNTS.finish(merged)["x"]) == expected(COLUMNS["strings"])
+    for order in itertools.permutations(range(3)):
+        a, b, c = (state_of(pieces[place]) for place in order)
+        for merged in (COUNTS.merge([COUNTS.merge([a, b]), c]), COUNTS.merge([a, COUNTS.merge([b, c])])):
+            assert rows(COUNTS.finish(merged)["x"]) == expected(COLUMNS["strings"])
 
 
 def test_a_state_that_was_stored_whole_merges_with_one_in_shards(monkeypatch):
@@ -126,18 +125,12 @@ def test_long_partitions_are_counted_by_slices(sharded, monkeypatch):
     assert rows(COUNTS.finish(state)["x"]) == expected(COLUMNS["nulls among"])
 
 
-@pytest.mark.thorough
-def test_merging_leaves_the_states_as_they_were(sharded):
+def test_merging_that_consumes_gives_the_same_and_empties_the_list(sharded):
     states = [state_of(piece) for piece in pieces_of(COLUMNS["strings"])]
-    before = copy.deepcopy(states)
-    merged = [COUNTS.merge(states), COUNTS.merge_consuming(list(states))]
-    assert states == before
-    assert merged[0] == merged[1]
-
-
-def test_merging_that_consumes_empties_the_list(sharded):
-    states = [state_of(piece) for piece in pieces_of(COLUMNS["strings"])]
-    COUNTS.merge_consuming(states)
+    kept = copy.deepcopy(states)
+    merged = COUNTS.merge(states)
+    assert states == kept
+    assert COUNTS.merge_consuming(states) == merged
     assert states == []
 
 
@@ -146,10 +139,10 @@ def test_every_string_is_in_the_shard_of_its_hash(sharded):
         assert all(murmur3_text(value) >> 26 == place for value in shard["value"].to_pylist())
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
-def test_a_number_has_one_shard_whatever_its_width(kind):
+def test_a_number_has_one_shard_whatever_its_width():
     wide = pa.chunked_array([list(range(-128, 128))], pa.int64())
-    assert shards.places(wide.cast(kind)).tolist() == shards.places(wide).tolist()
+    for kind in (pa.int8(), pa.int16(), pa.int32()):
+        assert shards.places(wide.cast(kind)).tolist() == shards.places(wide).tolist()
 
 
 def test_multiples_of_a_power_of_two_are_scattered():

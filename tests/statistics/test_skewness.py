@@ -6,18 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from gathering import cut, gathered
 from scipy import stats
 
-from penstock import frames
 from penstock.statistics.skewness import Skewness
 
 
 def skewness(values, size=97, kind=None):
-    statistic, table = Skewness(("x",)), pa.table({"x": pa.array(values, kind)})
-    states = [
-        statistic.summarise(frames.from_arrow(table[first : first + size])) for first in range(0, len(table), size)
-    ]
-    return statistic.finish(statistic.merge(states))["x"]
+    table = pa.table({"x": pa.array(values, kind)})
+    return gathered(Skewness(("x",)), *cut(table, *range(size, len(table), size)))["x"]
 
 
 def exact(values):
@@ -27,11 +24,12 @@ def exact(values):
     return float(third) / float(second) ** 1.5
 
 
-@pytest.mark.parametrize("draw", ["normal", "exponential", "lognormal"])
-@pytest.mark.parametrize("size", [1, 97, 1000])
-def test_it_is_scipys(draw, size):
-    values = getattr(np.random.default_rng(3), draw)(size=1000)
-    assert skewness(values, size) == pytest.approx(stats.skew(values), rel=1e-12)
+def test_it_is_scipys():
+    for draw in ("normal", "exponential", "lognormal"):
+        values = getattr(np.random.default_rng(3), draw)(size=1000)
+        for size in (97, 1000):
+            assert skewness(values, size) == pytest.approx(stats.skew(values), rel=1e-12)
+        assert skewness(values[:50], 1) == pytest.approx(stats.skew(values[:50]), rel=1e-12)
 
 
 def test_values_far_from_zero_lose_nothing():
@@ -48,6 +46,6 @@ def test_whole_numbers_and_booleans_have_one():
     assert skewness([True, False, False]) == pytest.approx(stats.skew([1, 0, 0]))
 
 
-@pytest.mark.parametrize("values", [[], [None, None], [1.0, 2.0], [7.1] * 9, [1e15 + 0.125] * 9])
-def test_of_too_few_values_or_of_one_it_is_undefined(values):
-    assert skewness(values or [None], kind=pa.float64()) is None
+def test_of_too_few_values_or_of_one_it_is_undefined():
+    for values in ([], [None, None], [1.0, 2.0], [7.1] * 9, [1e15 + 0.125] * 9):
+        assert skewness(values, kind=pa.float64()) is None

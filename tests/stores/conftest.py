@@ -13,13 +13,20 @@ from uuid import uuid4
 
 import fsspec
 import pytest
+from servers import serving
 
-from tests.stores.servers import serving
 from tests.stores.shelf import Shelf, register
 
 BUCKET = "penstock-tests"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Of the account that every Azurite has; it is in its documentation."""
+
+
+SERVED = (
+    pytest.param("s3", marks=pytest.mark.services),
+    pytest.param("azure", marks=[pytest.mark.services, pytest.mark.thorough]),
+)
+"""Stores that a server of another product has."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ def s3_options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, A
     pytest.importorskip("moto.server")
     pytest.importorskip("s3fs")
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-    with serving(command, tmp_path_factory.mktemp("s3") / "log", r"Running on (http://\S+)") as endpoint:
+    with serving(command, tmp_path_factory.mktemp("s3") / "log") as server:
+        endpoint = server.says(r"Running on (http://\S+)")
         options = {
             "key": "tests",
             "secret": "hunter2-of-the-tests",
@@ -88,7 +96,8 @@ def azure_options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str
         pytest.skip("no Azurite: npm install -g azurite")
     command = [program, "--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", "0", "--skipApiVersionCheck"]
     command += ["--disableTelemetry"]
-    with serving(command, tmp_path_factory.mktemp("azure") / "log", r"listens? on (http://[\d.:]+)") as endpoint:
+    with serving(command, tmp_path_factory.mktemp("azure") / "log") as server:
+        endpoint = server.says(r"listens? on (http://[\d.:]+)")
         account = f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={AZURITE_KEY}"
         options = {"connection_string": f"{account};BlobEndpoint={endpoint}/devstoreaccount1;"}
         fsspec.filesystem("abfs", **options).mkdir(BUCKET)
@@ -114,6 +123,12 @@ def memory() -> Iterator[Place]:
         filesystem.rm(f"/{name}", recursive=True)
 
 
+@pytest.fixture(params=["memory", SERVED[0]])
+def memory_or_s3(request: pytest.FixtureRequest) -> Place:
+    found: Place = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Place:
     return Place(str(tmp_path))
@@ -127,13 +142,13 @@ def shelf(tmp_path: Path) -> Iterator[Place]:
     Shelf.fail, Shelf.requests = None, 0
 
 
-@pytest.fixture(params=["disk", "memory", "s3", pytest.param("azure", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["disk", "memory", *SERVED])
 def place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(request.param)
     return found
 
 
-@pytest.fixture(params=["memory", "s3", pytest.param("azure", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["memory", *SERVED])
 def store(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(request.param)
     return found

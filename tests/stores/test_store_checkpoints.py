@@ -71,13 +71,13 @@ class Stopped(Exception):
     pass
 
 
-def test_a_fit_goes_on_from_a_store_to_the_same_model(s3: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_goes_on_from_a_store_to_the_same_model(memory_or_s3: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     data = ps.LocalEngine(device="cpu").from_arrow(
         pa.table({"x": [float(i % 17) for i in range(200)], "y": [i % 2 for i in range(200)]})
     )
     pipeline = ps.Pipeline(st.XGBoostClassifier("y", num_boost_round=12))
     expected = pipeline.fit(data)
-    options = SpmdOptions(checkpoint_dir=s3.url, storage_options=s3.options, checkpoint_interval=4)
+    options = SpmdOptions(checkpoint_dir=memory_or_s3.url, storage_options=memory_or_s3.options, checkpoint_interval=4)
     save = CheckpointStore.save
 
     def stop(self: CheckpointStore, checkpoint: Checkpoint) -> None:
@@ -88,7 +88,7 @@ def test_a_fit_goes_on_from_a_store_to_the_same_model(s3: Place, monkeypatch: py
     with monkeypatch.context() as patch, pytest.raises(Exception, match="Stopped"):
         patch.setattr(CheckpointStore, "save", stop)
         pipeline.fit(data, options=options)
-    assert len(s3.files()) == 2
+    assert len(memory_or_s3.files()) == 2
     loaded: list[int] = []
     load = CheckpointStore.load
 
@@ -101,4 +101,4 @@ def test_a_fit_goes_on_from_a_store_to_the_same_model(s3: Place, monkeypatch: py
     resumed = pipeline.fit(data, options=options)
     assert loaded == [8]
     assert resumed.digest == expected.digest
-    assert s3.files() == {}
+    assert memory_or_s3.files() == {}

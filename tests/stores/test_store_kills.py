@@ -3,51 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 
-import penstock
 from penstock.errors import CommitConflictError
 from penstock.io.sinks import OutputCommit, output_directory, output_file
 from penstock.io.sinks.locks import Owner
 from penstock.io.sinks.stores import recovery
 from penstock.io.sinks.stores.intent import Intent, StoreChange, carry_out
+from tests.outputs.workers import worker
 from tests.stores.conftest import Place
 
 pytestmark = pytest.mark.xdist_group("s3")
 
-Run = Callable[[Place, str, str | None], int]
 
-
-@pytest.fixture(params=["shelf", pytest.param("s3", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["shelf", pytest.param("s3", marks=[pytest.mark.services, pytest.mark.thorough])])
 def store(request: pytest.FixtureRequest) -> Place:
     """A store that other processes see."""
     found: Place = request.getfixturevalue(request.param)
     return found
 
 
+Run = Callable[[Place, str, str | None], int]
+
+
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
-    command = [sys.executable, str(Path(__file__).with_name("killed_store_writes.py"))]
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.__file__).parents[1])}
-    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        told, answers = process.stdin, process.stdout
-
-        def write(place: Place, run_id: str, failpoint: str | None = None) -> int:
-            told.write(json.dumps([place.url, dict(place.options), run_id, failpoint]) + "\n")
-            told.flush()
-            return int(answers.readline())
-
-        yield write
-        told.close()
+    with worker("tests.stores.killed_store_writes") as write:
+        yield lambda place, run_id, failpoint: write(place.url, dict(place.options), run_id, failpoint)
 
 
 def state(place: Place) -> list[str | None]:
@@ -81,6 +65,7 @@ def enter(place: Place, name: str = "rows") -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_the_next(run: Run, shelf: Place) -> None:
     seen = set()
     for step in range(1, 60):
@@ -101,6 +86,7 @@ def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_the_next(run: Run,
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.parametrize(("step", "outcome"), [("sealed", None), ("target-locked", "killed"), ("decided", "killed")])
 def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(
     run: Run, store: Place, step: str, outcome: str | None
@@ -114,6 +100,7 @@ def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run: Run, shelf: Place) -> None:
     assert run(shelf, "old", None) == 0
     assert run(shelf, "killed", "decided") == -9
@@ -123,6 +110,7 @@ def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run:
     assert left_over(shelf) == []
 
 
+@pytest.mark.faults
 def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_day_old(
     run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -139,6 +127,7 @@ def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_da
     assert left_over(shelf) == []
 
 
+@pytest.mark.faults
 def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targets(
     run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,9 +138,11 @@ def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targe
     assert state(shelf) == ["far"] * 3
 
 
-def test_an_intent_carried_out_twice_does_not_undo_what_came_after(s3: Place) -> None:
+def test_an_intent_carried_out_twice_does_not_undo_what_came_after(memory_or_s3: Place) -> None:
     def claim(run_id: str) -> tuple[OutputCommit, object]:
-        output = output_directory(s3.at("rows"), overwrite=True, run_id=run_id, storage_options=s3.options)
+        output = output_directory(
+            memory_or_s3.at("rows"), overwrite=True, run_id=run_id, storage_options=memory_or_s3.options
+        )
         return OutputCommit(output), output
 
     first, one = claim("first")
@@ -166,14 +157,14 @@ def test_an_intent_carried_out_twice_does_not_undo_what_came_after(s3: Place) ->
             two.seal([])  # type: ignore[attr-defined]
             second.commit()
         assert carry_out(store, intent.path) is True
-        assert json.loads(s3.read("rows/_manifest.json"))["run_id"] == "second"
+        assert json.loads(memory_or_s3.read("rows/_manifest.json"))["run_id"] == "second"
         with pytest.raises(CommitConflictError, match="run 'second'"):
             first.commit()
-    assert json.loads(s3.read("rows/_manifest.json"))["run_id"] == "second"
+    assert json.loads(memory_or_s3.read("rows/_manifest.json"))["run_id"] == "second"
 
 
-def test_a_run_that_writes_already_is_told_from_another_of_its_name(s3: Place) -> None:
-    first = output_directory(s3.at("rows"), run_id="same", storage_options=s3.options)
-    again = output_directory(s3.at("rows"), run_id="same", storage_options=s3.options)
+def test_a_run_that_writes_already_is_told_from_another_of_its_name(memory_or_s3: Place) -> None:
+    first = output_directory(memory_or_s3.at("rows"), run_id="same", storage_options=memory_or_s3.options)
+    again = output_directory(memory_or_s3.at("rows"), run_id="same", storage_options=memory_or_s3.options)
     with OutputCommit(first), pytest.raises(CommitConflictError, match="already writes to"):
         OutputCommit(again).check()

@@ -30,21 +30,20 @@ def model() -> PipelineModel:
     return ps.Pipeline(st.Imputer("x"), st.StringIndexer("c")).fit(data)
 
 
-def test_a_model_is_loaded_from_where_it_was_saved(model: PipelineModel, place: Place) -> None:
-    printed = model.save(place.at("model"), storage_options=place.options)
-    again = PipelineModel.load(place.at("model"), expect=printed, storage_options=place.options)
+def test_a_model_is_loaded_from_where_it_was_saved_and_replaced_whole_if_asked(
+    model: PipelineModel, place: Place
+) -> None:
+    where, options = place.at("model"), place.options
+    printed = model.save(where, storage_options=options)
+    again = PipelineModel.load(where, expect=printed, storage_options=options)
     assert again.digest == model.digest
     assert again.predict({"x": 3.0, "c": "c1"}) == model.predict({"x": 3.0, "c": "c1"})
-
-
-def test_a_model_is_replaced_only_if_asked_and_whole(model: PipelineModel, place: Place) -> None:
-    model.save(place.at("model"), storage_options=place.options)
     with pytest.raises(OutputExistsError):
-        model.save(place.at("model"), storage_options=place.options)
+        model.save(where, storage_options=options)
     before = place.files()
-    printed = model.save(place.at("model"), overwrite=True, storage_options=place.options)
+    printed = model.save(where, overwrite=True, storage_options=options)
     assert len(place.files()) == len(before)
-    assert PipelineModel.load(place.at("model"), expect=printed, storage_options=place.options).digest == model.digest
+    assert PipelineModel.load(where, expect=printed, storage_options=options).digest == model.digest
 
 
 def test_a_copy_of_a_model_of_a_store_is_loaded_from_a_disk(model: PipelineModel, store: Place, tmp_path: Path) -> None:
@@ -55,20 +54,19 @@ def test_a_copy_of_a_model_of_a_store_is_loaded_from_a_disk(model: PipelineModel
     assert PipelineModel.load(tmp_path / "model", expect=printed).digest == model.digest
 
 
-@pytest.mark.parametrize("damage", ["missing", "changed", "another"])
-def test_a_model_that_is_not_what_was_saved_is_refused_by_its_place(
-    model: PipelineModel, place: Place, damage: str
-) -> None:
-    model.save(place.at("model"), storage_options=place.options)
-    name = next(name for name in place.files() if name.endswith("state/0.json"))
-    if damage == "missing":
-        place.remove(name)
-    elif damage == "changed":
-        place.put(name, place.read(name).replace(b"\n", b" ", 1))
-    expect = f"sha256:{'0' * 64}" if damage == "another" else None
-    with pytest.raises(ArtifactIntegrityError) as caught:
-        PipelineModel.load(place.at("model"), expect=expect, storage_options=place.options)
-    assert place.at("model") in str(caught.value)
+def test_a_model_that_is_not_what_was_saved_is_refused_by_its_place(model: PipelineModel, place: Place) -> None:
+    for damage in ("missing", "changed", "another"):
+        where = place.at(damage)
+        model.save(where, storage_options=place.options)
+        name = next(name for name in place.files() if name.startswith(damage) and name.endswith("state/0.json"))
+        if damage == "missing":
+            place.remove(name)
+        elif damage == "changed":
+            place.put(name, place.read(name).replace(b"\n", b" ", 1))
+        expect = f"sha256:{'0' * 64}" if damage == "another" else None
+        with pytest.raises(ArtifactIntegrityError) as caught:
+            PipelineModel.load(where, expect=expect, storage_options=place.options)
+        assert where in str(caught.value)
 
 
 def test_where_there_is_no_model_that_is_said(place: Place) -> None:
@@ -101,49 +99,58 @@ def evaluators(parameters):
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: Place) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory_or_s3: Place) -> Path:
     """A project with data, in an environment with credentials, as the command line needs them."""
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "pipelines" / "small.py").write_text(PIPELINE)
     pq.write_table(pa.table({"x": [1.0, None, 3.0] * 40, "y": [1.0, 2.0, 3.0] * 40}), tmp_path / "data.parquet")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.options["key"])
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.options["secret"])
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.options["client_kwargs"]["endpoint_url"])
+    if options := memory_or_s3.options:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", options["key"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", options["secret"])
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", options["client_kwargs"]["endpoint_url"])
     return tmp_path
 
 
-def test_all_outputs_of_a_job_may_lie_in_a_store_and_are_of_one_run(project: Path, s3: Place) -> None:
+def test_all_outputs_of_a_job_may_lie_in_a_store_and_are_of_one_run(project: Path, memory_or_s3: Place) -> None:
     common = {"data": ["data.parquet"], "engine": "local", "device": "cpu"}
     fitted = jobs.fit(
         FitRequest(
             pipeline="small",
-            out=s3.at("model"),
-            score=s3.at("scores"),
-            report=s3.at("page.html"),
+            out=memory_or_s3.at("model"),
+            score=memory_or_s3.at("scores"),
+            report=memory_or_s3.at("page.html"),
             test_fraction=0.5,
             **common,
         )
     )
     assert fitted.scored is not None
     run = fitted.scored.run_id
-    assert {json.loads(s3.read(f"{name}/_manifest.json"))["run_id"] for name in ("model", "scores")} == {run}
-    assert run in s3.read("page.html").decode()
-    scored = jobs.score(ScoreRequest(model=s3.at("model"), out=s3.at("all"), expect=fitted.manifest, **common))
-    assert ps.LocalEngine(device="cpu").read_parquet(s3.at("all")).to_arrow().num_rows == scored.scored.rows == 120
-    again = jobs.evaluate(EvaluateRequest(model=s3.at("model"), report=s3.at("page.html"), **common))
+    assert {json.loads(memory_or_s3.read(f"{name}/_manifest.json"))["run_id"] for name in ("model", "scores")} == {run}
+    assert run in memory_or_s3.read("page.html").decode()
+    scored = jobs.score(
+        ScoreRequest(model=memory_or_s3.at("model"), out=memory_or_s3.at("all"), expect=fitted.manifest, **common)
+    )
+    assert (
+        ps.LocalEngine(device="cpu").read_parquet(memory_or_s3.at("all")).to_arrow().num_rows
+        == scored.scored.rows
+        == 120
+    )
+    again = jobs.evaluate(
+        EvaluateRequest(model=memory_or_s3.at("model"), report=memory_or_s3.at("page.html"), **common)
+    )
     assert again.digest == fitted.digest
-    assert run not in s3.read("page.html").decode()
-    assert not [name for name in s3.files() if ".penstock" in name]
+    assert run not in memory_or_s3.read("page.html").decode()
+    assert not [name for name in memory_or_s3.files() if ".penstock" in name]
     assert sorted(path.name for path in project.iterdir() if path.suffix != ".py") == ["data.parquet", "pipelines"]
 
 
-def test_a_job_may_write_to_a_store_and_to_a_disk(project: Path, s3: Place) -> None:
+def test_a_job_may_write_to_a_store_and_to_a_disk(project: Path, memory_or_s3: Place) -> None:
     common = {"data": ["data.parquet"], "engine": "local", "device": "cpu"}
-    jobs.fit(FitRequest(pipeline="small", out=s3.at("model"), report="page.html", **common))
-    run = json.loads(s3.read("model/_manifest.json"))["run_id"]
+    jobs.fit(FitRequest(pipeline="small", out=memory_or_s3.at("model"), report="page.html", **common))
+    run = json.loads(memory_or_s3.read("model/_manifest.json"))["run_id"]
     assert run in (project / "page.html").read_text()
     with pytest.raises(OutputExistsError):
-        jobs.fit(FitRequest(pipeline="small", out=s3.at("model"), report="page.html", **common))
+        jobs.fit(FitRequest(pipeline="small", out=memory_or_s3.at("model"), report="page.html", **common))
     assert run in (project / "page.html").read_text()

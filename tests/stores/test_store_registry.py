@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from subprocess import PIPE
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +15,7 @@ from penstock.artefact.registry import ModelRegistry, Promotion
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.errors import ArtifactError, CommitConflictError, ConfigError, MissingInputError
 from penstock.pipeline import PipelineModel
+from tests.outputs.workers import Worker, worker
 from tests.stores.conftest import Place
 
 pytestmark = pytest.mark.xdist_group("s3")
@@ -43,16 +39,13 @@ def digest(model: str) -> str:
     return PipelineModel.load(model).digest
 
 
-@pytest.mark.thorough
-def test_a_registered_model_is_loaded_by_alias_and_by_digest(place: Place, models: list[str]) -> None:
+def test_a_registered_model_is_loaded_by_alias_and_by_digest_and_its_copy_by_its_manifest(
+    place: Place, models: list[str]
+) -> None:
     version = registry_at(place).register(models[0], alias="champion")
     for name in ("champion", version.version, version.version[:15]):
         loaded = PipelineModel.load(f"{place.at('registry')}@{name}", storage_options=place.options)
         assert loaded.digest == version.version == digest(models[0])
-
-
-def test_the_manifest_of_a_version_is_that_of_its_copy(place: Place, models: list[str]) -> None:
-    version = registry_at(place).register(models[0])
     path = registry_at(place).path_of(version)
     assert PipelineModel.load(path, expect=version.manifest, storage_options=place.options).digest == version.version
 
@@ -60,20 +53,12 @@ def test_the_manifest_of_a_version_is_that_of_its_copy(place: Place, models: lis
 def test_an_alias_moves_and_its_history_and_the_version_before_stay(place: Place, models: list[str]) -> None:
     registry = registry_at(place)
     first, second = (registry.register(model, alias="champion") for model in models[:2])
-    history = registry.read().aliases["champion"]
-    assert [(each.version, each.replaced) for each in history] == [
-        (first.version, None),
-        (second.version, first.version),
-    ]
+    history = [(each.version, each.replaced) for each in registry.read().aliases["champion"]]
+    assert history == [(first.version, None), (second.version, first.version)]
     assert registry.find("champion") == second
     assert registry.find(first.version) == first
-
-
-def test_a_model_that_is_registered_again_is_the_same_version(place: Place, models: list[str]) -> None:
-    registry = registry_at(place)
-    first = registry.register(models[0], alias="champion")
     before = place.files()
-    assert registry.register(models[0], alias="champion") == first
+    assert registry.register(models[1], alias="champion") == second  # again, it is the same version
     assert place.files() == before
 
 
@@ -105,85 +90,52 @@ def test_a_directory_that_is_called_like_an_alias_is_that_directory(disk: Place,
     assert PipelineModel.load(disk.at("registry@champion")).digest == digest(models[1])
 
 
-@pytest.mark.parametrize(
-    "damaged", [b"", b"[]", b'{"format": "penstock/registry"}', b'{"versions": [{"version": "x"}]}']
-)
-def test_a_damaged_registry_is_refused(disk: Place, models: list[str], damaged: bytes) -> None:
+def test_a_damaged_registry_is_refused(disk: Place, models: list[str]) -> None:
     registry_at(disk).register(models[0], alias="champion")
-    disk.put("registry/registry.json", damaged)
-    with pytest.raises(ArtifactError, match=r"registry\.json"):
-        PipelineModel.load(f"{disk.at('registry')}@champion")
-
-
-@contextmanager
-def writer() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(Path(__file__).with_name("killed_promotions.py"))]
-    environment = os.environ | {"PYTHONPATH": str(Path(ps.__file__).parents[1])}
-    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
+    for damaged in (b"", b"[]", b'{"format": "penstock/registry"}', b'{"versions": [{"version": "x"}]}'):
+        disk.put("registry/registry.json", damaged)
+        with pytest.raises(ArtifactError, match=r"registry\.json"):
+            PipelineModel.load(f"{disk.at('registry')}@champion")
 
 
 @pytest.fixture(scope="module")
-def writers() -> Iterator[list[subprocess.Popen[str]]]:
-    with writer() as one, writer() as other:
+def writers() -> Iterator[list[Worker]]:
+    with worker("tests.stores.killed_promotions") as one, worker("tests.stores.killed_promotions") as other:
         yield [one, other]
 
 
-def tell(
-    process: subprocess.Popen[str], place: Place, model: str, alias: str = "champion", failpoint: str | None = None
-) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps([place.at("registry"), dict(place.options), model, alias, failpoint]) + "\n")
-    process.stdin.flush()
+def promotion(place: Place, model: str, alias: str = "champion", failpoint: str | None = None) -> tuple[Any, ...]:
+    """Return what a writer is told."""
+    return place.at("registry"), dict(place.options), model, alias, failpoint
 
 
-def answer(process: subprocess.Popen[str]) -> int:
-    assert process.stdout is not None
-    return int(process.stdout.readline())
-
-
-@pytest.mark.parametrize("kind", ["disk", pytest.param("s3", marks=pytest.mark.thorough)])
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", ["disk", pytest.param("s3", marks=[pytest.mark.services, pytest.mark.thorough])])
 def test_two_writers_at_once_lose_nothing_of_each_other(
-    writers: list[subprocess.Popen[str]], models: list[str], kind: str, request: pytest.FixtureRequest
+    writers: list[Worker], models: list[str], kind: str, request: pytest.FixtureRequest
 ) -> None:
     place: Place = request.getfixturevalue(kind)
     for number in range(3):
-        for name, process in zip("ab", writers, strict=True):
-            tell(process, place, models[number % 4], f"{name}{number}")
-    assert [answer(process) for _ in range(3) for process in writers] == [0] * 6
+        for name, writer in zip("ab", writers, strict=True):
+            writer.tell(*promotion(place, models[number % 4], f"{name}{number}"))
+    assert [writer.answer() for _ in range(3) for writer in writers] == [0] * 6
     document = registry_at(place).read()
     assert set(document.aliases) == {f"{name}{number}" for name in "ab" for number in range(3)}
     assert set(document.versions) == {digest(model) for model in models[:3]}
 
 
-def test_a_writer_that_is_killed_leaves_the_old_alias_and_the_next_one_moves_it(
-    writers: list[subprocess.Popen[str]], models: list[str], disk: Place
-) -> None:
-    registry_at(disk).register(models[0], alias="champion")
-    for step in ("sealed", "manifest-written", "file-synced", "checked"):
-        tell(writers[0], disk, models[1], failpoint=step)
-        assert answer(writers[0]) == -9, step
-        loaded = PipelineModel.load(f"{disk.at('registry')}@champion")
-        assert loaded.digest == digest(models[0]), step
-    tell(writers[0], disk, models[1])
-    assert answer(writers[0]) == 0
-    assert PipelineModel.load(f"{disk.at('registry')}@champion").digest == digest(models[1])
-
-
 @pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.parametrize("kind", ["disk", "shelf"])
 def test_a_writer_that_is_killed_at_any_step_leaves_an_alias_that_loads(
-    writers: list[subprocess.Popen[str]], models: list[str], kind: str, request: pytest.FixtureRequest
+    writers: list[Worker], models: list[str], kind: str, request: pytest.FixtureRequest
 ) -> None:
     place: Place = request.getfixturevalue(kind)
     seen = set()
     for step in range(1, 80):
         round_at = Place(place.at(str(step)), place.options)
         registry_at(round_at).register(models[0], alias="champion")
-        tell(writers[0], round_at, models[1], failpoint=str(step))
-        code = answer(writers[0])
+        code = writers[0](*promotion(round_at, models[1], failpoint=str(step)))
         found = PipelineModel.load(f"{round_at.at('registry')}@champion", storage_options=place.options).digest
         assert found in (digest(models[0]), digest(models[1]))
         seen.add(found == digest(models[0]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import fsspec
 import polars as pl
 import pyarrow as pa
-import s3fs
+import pytest
 import trips as trip_generator
 import zones as zone_generator
 
@@ -18,6 +19,7 @@ from penstock.cli.etl.request import RunRequest
 FOLDER = Path(__file__).parents[2] / "pipelines"
 
 
+@pytest.mark.services
 def test_all_outputs_of_a_run_lie_in_a_store_and_are_merged_there(s3, s3_options, tmp_path, monkeypatch):
     trips = pl.DataFrame(pa.concat_tables(trip_generator.generate(2_000)))
     days = trips.filter(pl.col("tpep_pickup_datetime").is_between(datetime(2019, 3, 1), datetime(2019, 3, 4)))
@@ -28,7 +30,9 @@ def test_all_outputs_of_a_run_lie_in_a_store_and_are_merged_there(s3, s3_options
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_options["key"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_options["secret"])
-    s3fs.S3FileSystem.clear_instance_cache()  # one that another test has made found no credentials, and keeps to that
+    fsspec.get_filesystem_class(
+        "s3"
+    ).clear_instance_cache()  # one that another test has made found no credentials, and keeps to that
     local = RunRequest(
         pipeline="trips_daily", date="2019-03-01", inputs=["trips=trips.csv", "zones=zones"], pipelines=FOLDER,
         set=["lags=[1]"], device="cpu",

@@ -58,27 +58,34 @@ def fails(rows: nw.LazyFrame) -> nw.LazyFrame:
     return rows.select(nw.col("text").cast(nw.Int64))
 
 
-def test_a_query_gives_the_same_rows_staged_in_a_store_and_on_a_disk(engine: Engine, s3: Place) -> None:
+def test_a_query_gives_the_same_rows_staged_in_a_store_and_on_a_disk(local: Engine, memory_or_s3: Place) -> None:
+    assert_staged_alike(local, memory_or_s3)
+
+
+@pytest.mark.services
+def test_a_query_of_a_cluster_gives_the_same_rows_staged_in_a_store(distributed_engine: Engine, s3: Place) -> None:
+    assert_staged_alike(distributed_engine, s3)
+
+
+def assert_staged_alike(engine: Engine, place: Place) -> None:
+    """Stage a query in a store and on a disk, and one that fails."""
     data = engine.from_arrow(TABLE, fragment_bytes=1000)
     expected = engine.query(joined, data, data, order_by="row")
-    made = engine.query(joined, data, data, order_by="row", staging_dir=s3.url, storage_options=s3.options)
+    made = engine.query(joined, data, data, order_by="row", staging_dir=place.url, storage_options=place.options)
     assert made.schema == expected.schema
     assert made.to_arrow() == expected.to_arrow()
-    assert all(path.startswith(s3.url) for piece in made.fragments for path in piece.paths)
-    assert not [name for name in s3.files() if "inputs" in name]
+    assert all(path.startswith(place.url) for piece in made.fragments for path in piece.paths)
+    assert not [name for name in place.files() if "inputs" in name]
     del made
     gc.collect()
-    assert s3.files() == {}
-
-
-def test_a_query_that_fails_leaves_nothing_in_a_store(engine: Engine, s3: Place) -> None:
+    assert place.files() == {}
     data = engine.from_arrow(pa.table({"text": ["1", "two"]}))
     with pytest.raises((UserCodeError, ExecutionError)) as caught:
-        engine.query(fails, data, staging_dir=s3.url, storage_options=s3.options)
+        engine.query(fails, data, staging_dir=place.url, storage_options=place.options)
     assert "hunter2" not in str(caught.value)
     del caught
     gc.collect()
-    assert s3.files() == {}
+    assert place.files() == {}
 
 
 @pytest.mark.thorough
@@ -104,6 +111,7 @@ def test_rows_that_are_exploded_are_numbered_in_a_store(memory: Place) -> None:
 
 
 @pytest.mark.dask
+@pytest.mark.services
 def test_a_frame_of_dask_is_staged_in_a_store(engines: Any, s3: Place) -> None:
     from dask import dataframe
 
@@ -117,6 +125,7 @@ def test_a_frame_of_dask_is_staged_in_a_store(engines: Any, s3: Place) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.services
 @pytest.mark.parametrize("condition", ["true", "row < 0"])
 def test_a_frame_of_spark_is_staged_in_a_store(engines: Any, s3: Place, condition: str) -> None:
     engine = engines.get("spark")
@@ -129,16 +138,11 @@ def test_a_frame_of_spark_is_staged_in_a_store(engines: Any, s3: Place, conditio
 
 
 @pytest.mark.dask
-def test_the_memory_of_one_process_is_refused_where_others_write(engines: Any) -> None:
-    engine = engines.get("dask")
-    with pytest.raises(ConfigError, match="staging_dir memory://x, which is in the memory of this process"):
-        engine.query(lambda frame: frame, engine.from_arrow(TABLE), staging_dir="memory://x")
-
-
-@pytest.mark.dask
 def test_rows_in_the_memory_of_one_process_are_neither_written_nor_read_by_others(engines: Any) -> None:
     engine, refused = engines.get("dask"), "is in the memory of this process, and tasks of 'dask' run in others"
     rows = engine.from_arrow(TABLE)
+    with pytest.raises(ConfigError, match="staging_dir memory://x, which is in the memory of this process"):
+        engine.query(lambda frame: frame, rows, staging_dir="memory://x")
     with pytest.raises(ConfigError, match=refused):
         rows.write("memory://x/rows")
     with pytest.raises(ConfigError, match=refused):
@@ -234,6 +238,7 @@ def in_child(act: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.services
 def test_an_output_in_the_same_store_by_another_name_is_its_own_input(local: Engine, s3: Place) -> None:
     data: Dataset = local.from_arrow(TABLE)
     data.write(s3.at("rows"), storage_options=s3.options)

@@ -34,17 +34,19 @@ def document(place: Place) -> dict[str, Any]:
     return stored
 
 
-@pytest.mark.parametrize("name", SPACES)
-def test_a_study_in_a_store_is_the_one_in_memory(memory: Place, name: str) -> None:
-    expected = table(run(SPACES[name]().start({}, "minimize")))
-    study = run(start(memory, name))
-    assert table(study) == expected
-    study.close()
-    again = start(memory, name)
-    assert table(again) == expected
-    assert again.ask() == []
-    again.close()
-    assert list(memory.files()) == ["toy.study"]
+def test_a_study_in_a_store_is_the_one_in_memory(memory: Place, subtests: pytest.Subtests) -> None:
+    for name in SPACES:
+        expected = table(run(SPACES[name]().start({}, "minimize")))
+        place = Place(memory.at(name))
+        with subtests.test(name=name):
+            study = run(start(place, name))
+            assert table(study) == expected
+            study.close()
+            again = start(place, name)
+            assert table(again) == expected
+            assert again.ask() == []
+            again.close()
+            assert list(place.files()) == ["toy.study"]
 
 
 class Killed(BaseException):
@@ -77,29 +79,29 @@ def kill_at(request: int) -> Any:
     return fail
 
 
-def test_a_second_search_is_refused_while_the_first_is_at_the_study(s3: Place) -> None:
-    first = start(s3)
-    with pytest.raises(OutputError, match="another process is at the study s3://"):
-        start(s3)
+def test_a_second_search_is_refused_while_the_first_is_at_the_study(memory_or_s3: Place) -> None:
+    first = start(memory_or_s3)
+    with pytest.raises(OutputError, match=f"another process is at the study {memory_or_s3.url}"):
+        start(memory_or_s3)
     first.tell(first.ask()[0], Outcome("complete", 1.0))
     first.close()
-    second = start(s3)
+    second = start(memory_or_s3)
     assert len(second.outcomes) == 1
     second.close()
 
 
 def test_of_two_searches_on_two_hosts_the_first_is_refused_at_its_next_write(
-    s3: Place, monkeypatch: pytest.MonkeyPatch
+    memory_or_s3: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = start(s3)
+    first = start(memory_or_s3)
     trials = first.ask()
     with monkeypatch.context() as patch:
         patch.setattr(Owner, "is_here", lambda self: False)
-        second = start(s3)
+        second = start(memory_or_s3)
     second.tell(second.ask()[0], Outcome("complete", 2.0))
     with pytest.raises(OutputError, match="another process has taken over the study"):
         first.tell(trials[0], Outcome("complete", 1.0))
-    assert [record["outcome"]["value"] for record in document(s3)["records"] if record["outcome"]] == [2.0]
+    assert [record["outcome"]["value"] for record in document(memory_or_s3)["records"] if record["outcome"]] == [2.0]
     second.close()
     with pytest.raises(OutputError, match="taken over"):
         first.ask()
@@ -124,12 +126,12 @@ def test_another_search_is_refused_and_told_what_differs(memory: Place) -> None:
         start(memory, data="other")
 
 
-@pytest.mark.parametrize("content", [b"", b"rows", b"[1]", b'{"format": "other"}'])
-def test_what_is_no_study_is_refused_and_stays(memory: Place, content: bytes) -> None:
-    memory.put("toy.study", content)
-    with pytest.raises(ConfigError, match="none of Penstock's"):
-        start(memory)
-    assert memory.read("toy.study") == content
+def test_what_is_no_study_is_refused_and_stays(memory: Place) -> None:
+    for content in (b"", b"rows", b"[1]", b'{"format": "other"}'):
+        memory.put("toy.study", content)
+        with pytest.raises(ConfigError, match="none of Penstock's"):
+            start(memory)
+        assert memory.read("toy.study") == content
 
 
 def test_a_write_that_fails_leaves_the_study_as_it_was(shelf: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +151,7 @@ def refuse(*_: object, **__: object) -> None:
     raise PermissionError(13, "Permission denied")
 
 
-def test_a_search_goes_on_from_a_store(s3: Place) -> None:
+def test_a_search_goes_on_from_a_store(memory_or_s3: Place) -> None:
     data = ps.LocalEngine(device="cpu").from_arrow(
         pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]})
     )
@@ -160,10 +162,10 @@ def test_a_search_goes_on_from_a_store(s3: Place) -> None:
             st.RegressionEvaluator(label="y", metrics="rmse"), folds=3, **options,
         )  # fmt: skip
 
-    kept = search(study=s3.at("toy.study"), storage_options=s3.options)
+    kept = search(study=memory_or_s3.at("toy.study"), storage_options=memory_or_s3.options)
     first = kept.fit(data)
-    written = document(s3)["records"]
+    written = document(memory_or_s3)["records"]
     again = kept.fit(data)
-    assert document(s3)["records"] == written
+    assert document(memory_or_s3)["records"] == written
     assert (again.best_params, again.best_score) == (first.best_params, first.best_score)
     assert search().fit(data).best_score == first.best_score

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +9,19 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
+from penstock.engines.base import Engine
 from penstock.errors import OutputExistsError
 from penstock.io.tables.object_store import object_store_options
+from tests.outputs.workers import worker
 from tests.stores.conftest import Place
 from tests.tables.table_rows import assert_same_rows, rows_of_all_types
 
-pytestmark = pytest.mark.xdist_group("s3")
-
-ROWS = rows_of_all_types(60)
+pytestmark = [pytest.mark.xdist_group("s3"), pytest.mark.services]
 
 
 @pytest.fixture(scope="module")
-def local() -> ps.LocalEngine:
-    return ps.LocalEngine(device="cpu")
+def rows() -> pa.Table:
+    return rows_of_all_types(60)
 
 
 def parts(s3: Place) -> set[str]:
@@ -34,36 +30,36 @@ def parts(s3: Place) -> set[str]:
 
 @pytest.mark.parametrize("keys", [(), ("city", "day")])
 def test_a_delta_table_in_s3_is_read_the_same_by_penstock_and_deltalake(
-    s3: Place, local: ps.LocalEngine, keys: tuple[str, ...]
+    s3: Place, local: Engine, rows: pa.Table, keys: tuple[str, ...]
 ) -> None:
     deltalake = pytest.importorskip("deltalake")
     url, options = s3.at("t"), s3.options
-    for rows, mode in ((ROWS.slice(0, 40), "error"), (ROWS.slice(40), "append")):
-        data = local.from_arrow(rows, fragment_bytes=2000)
+    for part, mode in ((rows.slice(0, 40), "error"), (rows.slice(40), "append")):
+        data = local.from_arrow(part, fragment_bytes=2000)
         data.write(url, format="delta", mode=mode, partition_by=keys, storage_options=options)
-    assert_same_rows(local.read_delta(url, storage_options=options).to_arrow(), ROWS)
+    assert_same_rows(local.read_delta(url, storage_options=options).to_arrow(), rows)
     client = {"endpoint_url": options["client_kwargs"]["endpoint_url"], "region": "us-east-1", "allow_http": "true"}
     theirs = {"access_key_id": options["key"], "secret_access_key": options["secret"], **client}
     table = deltalake.DeltaTable(url, storage_options={f"aws_{name}": value for name, value in theirs.items()})
-    assert_same_rows(ROWS, pa.table(table.scan().read_all()))
+    assert_same_rows(rows, pa.table(table.scan().read_all()))
     assert len(parts(s3)) == len(table.file_uris())
     with pytest.raises(OutputExistsError):
-        local.from_arrow(ROWS).write(url, format="delta", storage_options=options)
+        local.from_arrow(rows).write(url, format="delta", storage_options=options)
 
 
-def test_a_delta_table_in_s3_is_merged_by_keys(s3: Place, local: ps.LocalEngine) -> None:
+def test_a_delta_table_in_s3_is_merged_by_keys(s3: Place, local: Engine, rows: pa.Table) -> None:
     pytest.importorskip("deltalake")
     url, options = s3.at("t"), {"format": "delta", "storage_options": s3.options}
-    local.from_arrow(ROWS.slice(0, 40)).write(url, **options)
-    newer = local.from_arrow(ROWS.slice(20))
+    local.from_arrow(rows.slice(0, 40)).write(url, **options)
+    newer = local.from_arrow(rows.slice(20))
     result = newer.write(url, mode="merge", keys="id", **options)
     assert (result.rows_replaced, result.rows_unchanged) == (20, 20)
-    assert_same_rows(local.read_delta(url, storage_options=s3.options).to_arrow(), ROWS)
+    assert_same_rows(local.read_delta(url, storage_options=s3.options).to_arrow(), rows)
 
 
 @pytest.mark.parametrize("keys", [(), ("city", "day")])
 def test_an_iceberg_table_in_s3_is_read_the_same_by_penstock_and_pyiceberg(
-    s3: Place, local: ps.LocalEngine, tmp_path: Path, keys: tuple[str, ...]
+    s3: Place, local: Engine, rows: pa.Table, tmp_path: Path, keys: tuple[str, ...]
 ) -> None:
     catalogs = pytest.importorskip("pyiceberg.catalog")
     catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": s3.url}
@@ -73,20 +69,20 @@ def test_an_iceberg_table_in_s3_is_read_the_same_by_penstock_and_pyiceberg(
     theirs["region"] = "us-east-1"
     known = catalogs.load_catalog(**catalog, **{f"s3.{name}": value for name, value in theirs.items()})
     known.create_namespace("ns")
-    for rows, mode in ((ROWS.slice(0, 40), "error"), (ROWS.slice(40), "append")):
-        data = local.from_arrow(rows, fragment_bytes=2000)
+    for part, mode in ((rows.slice(0, 40), "error"), (rows.slice(40), "append")):
+        data = local.from_arrow(part, fragment_bytes=2000)
         data.write("ns.t", format="iceberg", mode=mode, partition_by=keys, **options)
-    assert_same_rows(local.read_iceberg("ns.t", **options).to_arrow(), ROWS)
+    assert_same_rows(local.read_iceberg("ns.t", **options).to_arrow(), rows)
     table = known.load_table("ns.t")
-    assert_same_rows(ROWS, table.scan().to_arrow())
-    assert_same_rows(local.read_iceberg(table.metadata_location, storage_options=s3.options).to_arrow(), ROWS)
+    assert_same_rows(rows, table.scan().to_arrow())
+    assert_same_rows(local.read_iceberg(table.metadata_location, storage_options=s3.options).to_arrow(), rows)
     assert parts(s3) == {task.file.file_path for task in table.scan().plan_files()}
     known.close()
 
 
-def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: ps.LocalEngine) -> None:
+def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: Engine, rows: pa.Table) -> None:
     pytest.importorskip("deltalake")
-    data = local.from_arrow(ROWS)
+    data = local.from_arrow(rows)
     checked = ps.Pipeline(ps.stages.Expect("id != 7", action="quarantine")).fit(data).transform(data)
     result = checked.write(s3.at("t"), format="delta", storage_options=s3.options)
     assert (result.rows, result.quarantine) == (59, s3.at("t.quarantine"))
@@ -94,17 +90,13 @@ def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: ps
     assert aside.to_arrow()["id"].to_pylist() == [7]
 
 
-def test_parts_of_a_killed_run_in_s3_are_removed_by_the_next_write(s3: Place, local: ps.LocalEngine) -> None:
+@pytest.mark.faults
+def test_parts_of_a_killed_run_in_s3_are_removed_by_the_next_write(s3: Place, local: Engine) -> None:
     deltalake = pytest.importorskip("deltalake")
     url, options = s3.at("t"), {"mode": "append", "storage_options": dict(s3.options)}
-    root = Path(ps.__file__).parents[1]
-    command = [sys.executable, "-m", "tests.tables.killed_table_writes"]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    lines = [["delta", url, [1, -1], None, options], ["delta", url, [2, -2], "table-parts-put", options]]
-    said = subprocess.run(
-        command, input="\n".join(map(json.dumps, lines)), env=environment, cwd=root, capture_output=True, text=True
-    )
-    assert said.stdout.split() == ["0", "-9"], said.stderr
+    with worker("tests.tables.killed_table_writes") as write:
+        assert write("delta", url, [1, -1], None, options) == 0
+        assert write("delta", url, [2, -2], "table-parts-put", options) == -9
     left = parts(s3)
     assert [name for name in s3.files() if ".penstock" in name and name.startswith("t/")]
     local.from_arrow(pa.table({"id": [3]})).write(url, format="delta", **options)

@@ -1,16 +1,19 @@
-"""An engine, a catalog of Iceberg, and an account of the files that are opened."""
+"""An engine, tables, a catalog of Iceberg, and an account of the files that are opened."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 import penstock as ps
 from penstock.io.sources.files import Storage
+from tests.tables.either import KeptTable
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +21,19 @@ def local() -> ps.LocalEngine:
     return ps.LocalEngine(device="cpu")
 
 
+@pytest.fixture(params=["delta", "iceberg"])
+def table(request: pytest.FixtureRequest, tmp_path: Path, local: ps.LocalEngine) -> Iterator[KeptTable]:
+    """A table of each kind that is not there yet."""
+    made = KeptTable(request.param, tmp_path, local)
+    yield made
+    made.close()
+
+
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
     """Iceberg's catalog in a file of SQLite, with a namespace ``ns``."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
     made = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
     made.create_namespace("ns")
     yield made

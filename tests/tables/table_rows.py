@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyroaring import BitMap64
 
 UTC = dt.UTC
 CITIES = ["São Paulo", "a/b=c%25", "x y", None, "__HIVE_DEFAULT_PARTITION__x", "'\"?#&"]
@@ -71,6 +70,8 @@ def added(table: Path, version: int = 0) -> list[dict[str, Any]]:
 
 def deletion_vector(table: Path, rows: list[int], *, inline: bool) -> dict[str, Any]:
     """Return what an add action says of deleted rows, by the protocol of Delta; not inline they lie in a file."""
+    from pyroaring import BitMap64
+
     content = struct.pack("<I", 1681511377) + bytes(BitMap64(rows).serialize())
     said = {"sizeInBytes": len(content), "cardinality": len(rows)}
     if inline:
@@ -95,3 +96,17 @@ def delete_rows(table: Path, version: int, deleted: Callable[[dict[str, Any]], d
             actions.append({"remove": {**removed, "deletionTimestamp": 1, "dataChange": True}})
             actions.append({"add": {**add, "deletionVector": vector}})
     commit(table, version, *actions)
+
+
+def write_delta(*arguments: Any, **options: Any) -> None:
+    """Write a table as deltalake does."""
+    import deltalake
+
+    deltalake.write_deltalake(*arguments, **options)
+
+
+def delta_table(path: str | Path, **version: Any) -> Any:
+    """Open a table as deltalake does."""
+    import deltalake
+
+    return deltalake.DeltaTable(path, **version)

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
 from table_rows import (
     UTC,
     added,
@@ -20,7 +19,9 @@ from table_rows import (
     commit,
     delete_rows,
     deletion_vector,
+    delta_table,
     rows_of_all_types,
+    write_delta,
 )
 
 import penstock as ps
@@ -33,7 +34,6 @@ from penstock.errors import (
     MissingInputError,
     SchemaError,
 )
-from penstock.io.fragments import row_bytes
 from penstock.search.fingerprints import fingerprint
 from penstock.spmd.fingerprint import fingerprint as training_fingerprint
 
@@ -46,7 +46,7 @@ def one_column(kind: str) -> dict[str, Any]:
 
 
 def theirs(path: Path, **version: Any) -> pa.Table:
-    return pa.table(DeltaTable(path, **version).scan().read_all())
+    return pa.table(delta_table(path, **version).scan().read_all())
 
 
 @pytest.mark.thorough
@@ -56,16 +56,16 @@ def test_rows_of_every_type_are_those_of_deltalake_however_they_are_partitioned(
 ) -> None:
     table = tmp_path / "with space é"
     for first in (0, 20):
-        write_deltalake(table, rows_of_all_types(20, first), partition_by=keys or None, mode="append")
+        write_delta(table, rows_of_all_types(20, first), partition_by=keys or None, mode="append")
     data = local.read_delta(table)
     assert data.schema == rows_of_all_types(0).schema
-    assert_same_rows(data.to_arrow(), DeltaTable(table).to_pyarrow_table())
+    assert_same_rows(data.to_arrow(), delta_table(table).to_pyarrow_table())
     assert data.select("city").to_arrow().num_rows == data.count() == 40
 
 
 def test_nan_is_null_as_in_any_format(tmp_path: Path, local: ps.LocalEngine) -> None:
     table = pa.table({"x": [1.5, float("nan"), None], "k": [float("nan"), 2.0, 2.0]})
-    write_deltalake(tmp_path, table, partition_by="k")
+    write_delta(tmp_path, table, partition_by="k")
     rows = sorted(local.read_delta(tmp_path).to_arrow().to_pylist(), key=str)
     assert rows == [{"x": 1.5, "k": None}, {"x": None, "k": 2.0}, {"x": None, "k": 2.0}]
 
@@ -73,19 +73,10 @@ def test_nan_is_null_as_in_any_format(tmp_path: Path, local: ps.LocalEngine) -> 
 # Planning
 
 
-def test_no_file_is_opened_to_plan_where_the_log_has_row_counts(
-    tmp_path: Path, local: ps.LocalEngine, opened: list[str]
-) -> None:
-    write_deltalake(tmp_path, rows_of_all_types(30), partition_by=["city"])
-    data = local.read_delta(tmp_path)
-    assert data.count() == 30
-    assert opened == []
-
-
 def test_the_footers_of_files_without_a_row_count_are_read_and_no_others(
     tmp_path: Path, local: ps.LocalEngine, opened: list[str]
 ) -> None:
-    write_deltalake(tmp_path, pa.table({"x": [1, 2, 3], "k": [1, 1, 2]}), partition_by=["k"])
+    write_delta(tmp_path, pa.table({"x": [1, 2, 3], "k": [1, 1, 2]}), partition_by=["k"])
     log = tmp_path / "_delta_log" / f"{0:020}.json"
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     first = next(action["add"] for action in actions if "add" in action)
@@ -94,13 +85,6 @@ def test_the_footers_of_files_without_a_row_count_are_read_and_no_others(
     data = local.read_delta(tmp_path)
     assert [os.path.basename(path) for path in opened] == [os.path.basename(first["path"])]
     assert sorted(data.to_arrow()["x"].to_pylist()) == [1, 2, 3]
-
-
-def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(tmp_path: Path, local: ps.LocalEngine) -> None:
-    write_deltalake(tmp_path, pa.table({"x": range(1000)}))
-    data = local.read_delta(tmp_path, fragment_bytes=300 * row_bytes(pa.schema({"x": pa.int64()})))
-    assert [fragment.rows for fragment in data.fragments] == [250] * 4
-    assert data.to_arrow()["x"].to_pylist() == list(range(1000))
 
 
 def test_files_come_in_the_order_in_which_they_were_added(tmp_path: Path, local: ps.LocalEngine) -> None:
@@ -118,19 +102,14 @@ def _add(file: Path, time: int = 1, rows: int | None = None, **more: Any) -> dic
     return {**add, "partitionValues": {}, **more}
 
 
-def test_an_empty_table_has_its_columns_and_no_row(tmp_path: Path, local: ps.LocalEngine) -> None:
-    DeltaTable.create(tmp_path, rows_of_all_types(0).schema)
-    assert local.read_delta(tmp_path).to_arrow() == rows_of_all_types(0)
-
-
 # Versions
 
 
 @pytest.mark.thorough
 def test_a_version_and_a_time_are_read_as_the_table_was_then(tmp_path: Path, local: ps.LocalEngine) -> None:
     for first in (0, 10, 20):
-        write_deltalake(tmp_path, rows_of_all_types(10, first), mode="append")
-    DeltaTable(tmp_path).delete("id >= 5 and id < 15")
+        write_delta(tmp_path, rows_of_all_types(10, first), mode="append")
+    delta_table(tmp_path).delete("id >= 5 and id < 15")
     for version, rows in enumerate((10, 20, 30, 20)):
         assert_same_rows(local.read_delta(tmp_path, version=version).to_arrow(), theirs(tmp_path, version=version))
         assert local.read_delta(tmp_path, version=version).count() == rows
@@ -143,7 +122,7 @@ def test_a_version_and_a_time_are_read_as_the_table_was_then(tmp_path: Path, loc
 
 
 def test_a_version_or_a_time_that_the_table_never_had_is_refused(tmp_path: Path, local: ps.LocalEngine) -> None:
-    write_deltalake(tmp_path, rows_of_all_types(3))
+    write_delta(tmp_path, rows_of_all_types(3))
     with pytest.raises(MissingInputError, match="version 7 of the table in"):
         local.read_delta(tmp_path, version=7)
     with pytest.raises(MissingInputError, match="had no version at 2020-01-01T00:00:00"):
@@ -172,7 +151,7 @@ def test_rows_of_deletion_vectors_are_not_read_wherever_pieces_are_cut(
 ) -> None:
     table = tmp_path / "t é"
     configuration = {"delta.enableDeletionVectors": "true"}
-    write_deltalake(table, rows_of_all_types(120), partition_by=["city"], configuration=configuration)
+    write_delta(table, rows_of_all_types(120), partition_by=["city"], configuration=configuration)
     vectors = {"x%2520y": [0, 1, 2, 19], "__HIVE_DEFAULT_PARTITION__": [*range(20)]}
     vectors["S%25C3%25A3o%2520Paulo"] = [*range(5, 15)]
 
@@ -191,7 +170,7 @@ def test_rows_of_deletion_vectors_are_not_read_wherever_pieces_are_cut(
 
 
 def test_a_split_of_rows_with_deletion_vectors_has_each_row_once(tmp_path: Path, local: ps.LocalEngine) -> None:
-    write_deltalake(tmp_path, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"})
+    write_delta(tmp_path, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"})
     delete_rows(tmp_path, 1, lambda add: deletion_vector(tmp_path, [*range(0, 100, 3)], inline=True))
     parts = local.read_delta(tmp_path, fragment_bytes=100).split([1, 1], seed=1)
     rows = [row for part in parts for row in part.to_arrow()["x"].to_pylist()]
@@ -202,7 +181,7 @@ def test_versions_that_differ_in_their_deletion_vectors_alone_are_other_data_to_
     tmp_path: Path, local: ps.LocalEngine
 ) -> None:
     whole, table = tmp_path / "whole", tmp_path / "table"
-    write_deltalake(whole, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"})
+    write_delta(whole, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"})
 
     def without(*rows: int) -> ps.Dataset:
         shutil.rmtree(table, ignore_errors=True)
@@ -226,9 +205,9 @@ def test_versions_that_differ_in_their_deletion_vectors_alone_are_other_data_to_
 
 
 def test_columns_added_later_are_null_in_earlier_files(tmp_path: Path, local: ps.LocalEngine) -> None:
-    write_deltalake(tmp_path, pa.table({"id": [1, 2]}))
+    write_delta(tmp_path, pa.table({"id": [1, 2]}))
     later = pa.table({"id": [3], "s": pa.array([{"a": 1, "b": "q"}]), "t": ["x"]})
-    write_deltalake(tmp_path, later, mode="append", schema_mode="merge")
+    write_delta(tmp_path, later, mode="append", schema_mode="merge")
     assert_same_rows(local.read_delta(tmp_path).to_arrow(), theirs(tmp_path))
     assert local.read_delta(tmp_path).select("t").to_arrow()["t"].to_pylist().count(None) == 2
 
@@ -282,7 +261,7 @@ def test_renamed_columns_and_renamed_fields_inside_them_are_read_by_the_column_m
 
 def test_times_that_spark_stores_as_int96_are_read_to_the_year_9999(tmp_path: Path, local: ps.LocalEngine) -> None:
     times = [dt.datetime(9999, 12, 31, 23, 59, 59, 1, UTC), None, dt.datetime(1, 1, 1, tzinfo=UTC)]
-    write_deltalake(tmp_path, pa.table({"at": pa.array(times[1:2], pa.timestamp("us", "UTC"))}))
+    write_delta(tmp_path, pa.table({"at": pa.array(times[1:2], pa.timestamp("us", "UTC"))}))
     naive = pa.array([time and time.replace(tzinfo=None) for time in times], pa.timestamp("us"))
     pq.write_table(pa.table({"at": naive}), tmp_path / "s.parquet", use_deprecated_int96_timestamps=True)
     commit(tmp_path, 1, {"add": _add(tmp_path / "s.parquet", 2**41)})
@@ -312,8 +291,8 @@ def test_what_only_newer_readers_know_is_refused_by_name_before_a_row_is_read(
 
 def test_a_file_that_a_vacuum_removed_is_named(tmp_path: Path, local: ps.LocalEngine) -> None:
     for first in (0, 10):
-        write_deltalake(tmp_path, rows_of_all_types(10, first), mode="overwrite")
-    DeltaTable(tmp_path).vacuum(0, enforce_retention_duration=False, dry_run=False)
+        write_delta(tmp_path, rows_of_all_types(10, first), mode="overwrite")
+    delta_table(tmp_path).vacuum(0, enforce_retention_duration=False, dry_run=False)
     data = local.read_delta(tmp_path, version=0)
     with pytest.raises(IncompleteInputError, match="is in the log of its table, and is not there") as caught:
         data.to_arrow()
@@ -324,7 +303,7 @@ def test_a_file_that_a_vacuum_removed_is_named(tmp_path: Path, local: ps.LocalEn
 def test_a_file_of_another_size_or_with_other_rows_than_the_log_says_is_refused(
     tmp_path: Path, local: ps.LocalEngine
 ) -> None:
-    write_deltalake(tmp_path / "t", rows_of_all_types(10))
+    write_delta(tmp_path / "t", rows_of_all_types(10))
     data = local.read_delta(tmp_path / "t")
     file = tmp_path / "t" / added(tmp_path / "t")[0]["path"]
     content = file.read_bytes()
@@ -339,7 +318,7 @@ def test_a_file_of_another_size_or_with_other_rows_than_the_log_says_is_refused(
 
 
 def test_a_copy_of_a_table_is_read_whatever_the_times_of_its_files(tmp_path: Path, local: ps.LocalEngine) -> None:
-    write_deltalake(tmp_path / "t", rows_of_all_types(10))
+    write_delta(tmp_path / "t", rows_of_all_types(10))
     shutil.copytree(tmp_path / "t", tmp_path / "u", copy_function=shutil.copyfile)
     assert_same_rows(local.read_delta(tmp_path / "u").to_arrow(), rows_of_all_types(10))
 
@@ -347,7 +326,7 @@ def test_a_copy_of_a_table_is_read_whatever_the_times_of_its_files(tmp_path: Pat
 def test_a_directory_of_a_table_is_refused_by_other_readers_with_the_reader_that_knows_it(
     tmp_path: Path, local: ps.LocalEngine
 ) -> None:
-    write_deltalake(tmp_path / "t", rows_of_all_types(3))
+    write_delta(tmp_path / "t", rows_of_all_types(3))
     with pytest.raises(InputError, match="is a table of Delta") as caught:
         local.read_parquet(tmp_path / "t")
     assert f"engine.read_delta('{tmp_path}/t')" in str(caught.value.hint)

@@ -7,39 +7,33 @@ import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.table import Table
-from pyiceberg.transforms import BucketTransform, IdentityTransform
-from pyiceberg.typedef import Record
-from pyiceberg.types import DoubleType, LongType, NestedField, StringType, StructType
-from pyroaring import BitMap64
 from table_rows import UTC, assert_same_rows, rows_of_all_types
 
 import penstock as ps
-from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
-from penstock.io.fragments import row_bytes
+from penstock.errors import ConfigError, CorruptFileError, InputError, MissingInputError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.table import Table
 
 pytestmark = pytest.mark.thorough
 
 
 def create(catalog: SqlCatalog, rows: pa.Table, *keys: str, **properties: str) -> Table:
+    from pyiceberg.transforms import IdentityTransform
+
     table = catalog.create_table("ns.t", rows.schema, properties=properties)
     with table.update_spec() as spec:
         for key in keys:
             spec.add_field(key, IdentityTransform(), f"by_{key}")
     table.append(rows)
     return table
-
-
-def file_of(table: Table) -> str:
-    (task,) = table.scan().plan_files()
-    return str(task.file.file_path)
 
 
 @pytest.mark.parametrize("keys", [[], ["city"], ["day", "city", "price", "ok", "at", "local", "small"]])
@@ -91,35 +85,12 @@ def test_what_is_no_table_is_refused(catalog: SqlCatalog, local: ps.LocalEngine,
     assert "engine.read_iceberg" in str(refused.value.hint)
 
 
-# Planning
-
-
-def test_no_data_file_is_opened_to_plan(catalog: SqlCatalog, local: ps.LocalEngine, opened: list[str]) -> None:
-    table = create(catalog, rows_of_all_types(30), "city")
-    assert local.read_iceberg(table).count() == 30
-    assert opened == []
-
-
-def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(
-    catalog: SqlCatalog, local: ps.LocalEngine
-) -> None:
-    table = create(catalog, pa.table({"x": range(1000)}))
-    data = local.read_iceberg(table, fragment_bytes=300 * row_bytes(pa.schema({"x": pa.int64()})))
-    assert [fragment.rows for fragment in data.fragments] == [250] * 4
-    assert data.to_arrow()["x"].to_pylist() == list(range(1000))
-
-
-def test_a_table_that_has_no_snapshot_yet_has_its_columns_and_no_row(
-    catalog: SqlCatalog, local: ps.LocalEngine
-) -> None:
-    table = catalog.create_table("ns.t", rows_of_all_types(0).schema)
-    assert local.read_iceberg(table).to_arrow() == rows_of_all_types(0)
-
-
 # Snapshots
 
 
 def test_a_snapshot_and_a_time_are_read_as_the_table_was_then(catalog: SqlCatalog, local: ps.LocalEngine) -> None:
+    from pyiceberg.types import DoubleType
+
     table = create(catalog, rows_of_all_types(10))
     with table.update_schema() as schema:
         schema.rename_column("small", "little")
@@ -149,17 +120,19 @@ def test_a_snapshot_or_a_time_that_the_table_never_had_is_refused(catalog: SqlCa
 # Deleted rows
 
 
-def delete(table: Table, rows: list[int], content: DataFileContent = DataFileContent.POSITION_DELETES) -> None:
+def delete(table: Table, rows: list[int], content: str = "POSITION_DELETES") -> None:
     """Commit a file of deletes for the first file of a table, as Spark's merge-on-read writes it."""
     task = min(table.scan().plan_files(), key=lambda task: task.file.file_path)
     path = f"{table.location()}/data/deletes-{len(table.snapshots())}.parquet"
     deletes = pa.table({"file_path": pa.array([task.file.file_path] * len(rows)), "pos": pa.array(rows, pa.int64())})
     pq.write_table(deletes, path.removeprefix("file://"))
-    _append(table, path, FileFormat.PARQUET, content, task.file, len(rows))
+    _append(table, path, "PARQUET", content, task.file, len(rows))
 
 
 def delete_by_vector(table: Table, rows: list[int]) -> None:
     """Commit a Puffin file with a deletion vector of the only file of a table."""
+    from pyroaring import BitMap64
+
     (task,) = table.scan().plan_files()
     vector = struct.pack("<I", 1681511377)[::-1] + bytes(BitMap64(rows).serialize())
     blob = struct.pack(">I", len(vector)) + vector + b"\0\0\0\0"
@@ -169,22 +142,30 @@ def delete_by_vector(table: Table, rows: list[int]) -> None:
     path = f"{table.location()}/data/vector.puffin"
     content = b"PFA1" + blob + b"PFA1" + footer + struct.pack("<I", len(footer)) + b"\0\0\0\0PFA1"
     Path(path.removeprefix("file://")).write_bytes(content)
-    _append(table, path, FileFormat.PUFFIN, DataFileContent.POSITION_DELETES, task.file, len(rows))
+    _append(table, path, "PUFFIN", "POSITION_DELETES", task.file, len(rows))
 
 
-def _append(table: Table, path: str, form: FileFormat, content: DataFileContent, data: DataFile, rows: int) -> None:
-    file = DataFile.from_args(
-        content=content,
+def _append(table: Table, path: str, form: str, content: str, data: Any, rows: int) -> None:
+    added = data_file(path, form, content, data.partition, rows, equality_ids=[1] if "EQUALITY" in content else None)
+    added.spec_id = data.spec_id
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        append.append_data_file(added)
+
+
+def data_file(path: str, form: str, content: str, partition: Any, rows: int, **more: Any) -> Any:
+    """Return what a manifest says of a file."""
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.typedef import Record
+
+    return DataFile.from_args(
+        content=DataFileContent[content],
         file_path=path,
-        file_format=form,
-        partition=data.partition or Record(),
+        file_format=FileFormat[form],
+        partition=partition or Record(),
         record_count=rows,
         file_size_in_bytes=Path(path.removeprefix("file://")).stat().st_size,
-        equality_ids=[1] if content == DataFileContent.EQUALITY_DELETES else None,
+        **more,
     )
-    file.spec_id = data.spec_id
-    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
-        append.append_data_file(file)
 
 
 @pytest.mark.parametrize("delete_rows", [delete, delete_by_vector])
@@ -216,7 +197,7 @@ def test_a_table_with_equality_deletes_is_refused_before_a_row_is_read(
     catalog: SqlCatalog, local: ps.LocalEngine, opened: list[str]
 ) -> None:
     table = create(catalog, rows_of_all_types(20))
-    delete(table, [1], DataFileContent.EQUALITY_DELETES)
+    delete(table, [1], "EQUALITY_DELETES")
     with pytest.raises(InputError, match=f"the table in .*{table.location()[8:]} has equality delete files"):
         local.read_iceberg(table)
     assert opened == []
@@ -228,6 +209,8 @@ def test_a_table_with_equality_deletes_is_refused_before_a_row_is_read(
 def test_columns_and_fields_are_known_by_their_ids_when_they_are_renamed_added_moved_and_widened(
     catalog: SqlCatalog, local: ps.LocalEngine
 ) -> None:
+    from pyiceberg.types import DoubleType, LongType, NestedField, StringType, StructType
+
     pair = pa.struct({"x": pa.int64(), "y": pa.int64()})
     rows = pa.table(
         {
@@ -279,6 +262,9 @@ def test_files_that_were_added_without_field_ids_are_read_by_the_name_mapping(
 def test_a_partition_that_is_no_column_as_it_is_leaves_the_column_to_the_file(
     catalog: SqlCatalog, local: ps.LocalEngine, tmp_path: Path
 ) -> None:
+    from pyiceberg.transforms import BucketTransform
+    from pyiceberg.typedef import Record
+
     table = catalog.create_table("ns.t", pa.schema({"id": pa.int64(), "k": pa.string()}))
     with table.update_spec() as spec:
         spec.add_field("id", BucketTransform(4), "bucket")
@@ -288,28 +274,8 @@ def test_a_partition_that_is_no_column_as_it_is_leaves_the_column_to_the_file(
     mapping = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["k"]}]'
     with table.transaction() as transaction:
         transaction.set_properties({"schema.name-mapping.default": mapping})
-        file = DataFile.from_args(
-            content=DataFileContent.DATA,
-            file_path=f"file://{path}",
-            file_format=FileFormat.PARQUET,
-            partition=Record(3),
-            record_count=2,
-            file_size_in_bytes=path.stat().st_size,
-        )
+        file = data_file(f"file://{path}", "PARQUET", "DATA", Record(3), 2)
         file.spec_id = table.spec().spec_id
         with transaction.update_snapshot().fast_append() as append:
             append.append_data_file(file)
     assert local.read_iceberg(table).to_arrow() == rows
-
-
-# Files that are not what the manifest says
-
-
-def test_a_file_that_is_gone_is_named(catalog: SqlCatalog, local: ps.LocalEngine) -> None:
-    table = create(catalog, rows_of_all_types(10))
-    path = Path(file_of(table).removeprefix("file://"))
-    data = local.read_iceberg(table)
-    path.unlink()
-    with pytest.raises(IncompleteInputError, match="is in the log of its table, and is not there") as caught:
-        data.to_arrow()
-    assert caught.value.path == str(path)

@@ -19,7 +19,7 @@ from penstock.engines.base import Engine
 from penstock.errors import CommitConflictError, ConfigError, OutputExistsError, PenstockError, SchemaDriftError
 from penstock.io.sinks import StagedDirectory, read_manifest
 from penstock.pipeline import Pipeline
-from tests.outputs.alone import verify_content
+from tests.outputs.alone import snapshot, verified
 
 FORMATS = ("parquet", "orc", "avro", "arrow", "csv", "json_lines")
 RUN = "scheduled__2024-01-01T00:00:00+00:00"
@@ -34,27 +34,21 @@ def rows(local: Engine, *pairs: tuple[int | None, str]) -> Dataset:
 
 def content(local: Engine, path: Path, format: str = "parquet") -> list[tuple[int | None, str]]:
     """The rows of a whole output."""
-    manifest = read_manifest(path)
-    assert manifest is not None
-    verify_content(path, manifest)
+    verified(path)
     table = local.read(format, path, schema={"day": "int64", "s": "string"}).to_arrow()
     return list(zip(table["day"].to_pylist(), table["s"].to_pylist(), strict=True))
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("partition_by", [(), "day"])
-def test_appended_rows_come_after_those_there(local: Engine, tmp_path: Path, format: str, partition_by: Any) -> None:
-    for pairs in ([(1, "a"), (2, "b"), (1, "c")], [(2, "d"), (1, "e")]):
-        result = rows(local, *pairs).write(tmp_path / "out", format=format, mode="append", partition_by=partition_by)
-    expected = [(1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")]
-    expected = [(1, "a"), (1, "c"), (2, "b"), (1, "e"), (2, "d")] if partition_by else expected
-    assert content(local, tmp_path / "out", format) == expected
-    assert (result.rows, result.rows_unchanged, result.rows_replaced) == (2, 3, 0)
-    assert os.listdir(tmp_path) == ["out"]
+def test_appended_rows_come_after_those_there(local: Engine, tmp_path: Path, format: str) -> None:
+    in_order = [(1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")]
+    by_day = [(1, "a"), (1, "c"), (2, "b"), (1, "e"), (2, "d")]
+    for name, keys, expected in (("flat", (), in_order), ("folders", "day", by_day)):
+        for pairs in (in_order[:3], in_order[3:]):
+            result = rows(local, *pairs).write(tmp_path / name, format=format, mode="append", partition_by=keys)
+        assert content(local, tmp_path / name, format) == expected
+        assert (result.rows, result.rows_unchanged, result.rows_replaced) == (2, 3, 0)
+    assert sorted(os.listdir(tmp_path)) == ["flat", "folders"]
 
 
 @pytest.mark.parametrize("partition_by", [(), "day"])
@@ -82,12 +76,11 @@ def test_a_run_of_the_same_name_replaces_what_another_mode_wrote(local: Engine, 
 def test_exactly_the_partitions_of_new_rows_are_replaced(local: Engine, tmp_path: Path, format: str) -> None:
     target = tmp_path / "out"
     rows(local, (1, "a"), (2, "b"), (None, "n"), (3, "c"), (2, "d")).write(target, format=format, partition_by="day")
-    new = rows(local, (2, "x"), (4, "y"), (None, "z"))
-    result = new.write(target, format=format, partition_by="day", mode="overwrite_partitions")
-    assert content(local, target, format) == [(1, "a"), (3, "c"), (None, "z"), (2, "x"), (4, "y")]
-    assert (result.partitions, result.rows_replaced, result.rows_unchanged) == (3, 3, 2)
-    new.write(target, format=format, partition_by="day", mode="overwrite_partitions")
-    assert content(local, target, format) == [(1, "a"), (3, "c"), (None, "z"), (2, "x"), (4, "y")]
+    for replaced, unchanged in ((3, 2), (3, 2)):
+        new = rows(local, (2, "x"), (4, "y"), (None, "z"))
+        result = new.write(target, format=format, partition_by="day", mode="overwrite_partitions")
+        assert content(local, target, format) == [(1, "a"), (3, "c"), (None, "z"), (2, "x"), (4, "y")]
+        assert (result.partitions, result.rows_replaced, result.rows_unchanged) == (3, replaced, unchanged)
 
 
 def test_files_that_stay_are_not_written_again(local: Engine, tmp_path: Path) -> None:
@@ -99,14 +92,11 @@ def test_files_that_stay_are_not_written_again(local: Engine, tmp_path: Path) ->
     assert not (target / "day=2" / "part-00000.parquet").exists()
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite_partitions"])
-def test_no_rows_leave_the_output_as_it_is(local: Engine, tmp_path: Path, mode: str) -> None:
-    target = tmp_path / "out"
-    rows(local).write(target, partition_by="day", mode=mode)
-    assert content(local, target) == []
-    rows(local, (1, "a")).write(target, partition_by="day", mode=mode)
-    rows(local).write(target, partition_by="day", mode=mode)
-    assert content(local, target) == [(1, "a")]
+def test_no_rows_leave_the_output_as_it_is(local: Engine, tmp_path: Path) -> None:
+    for mode in ("append", "overwrite_partitions"):
+        for pairs, expected in (((), []), (((1, "a"),), [(1, "a")]), ((), [(1, "a")])):
+            rows(local, *pairs).write(tmp_path / mode, partition_by="day", mode=mode)
+            assert content(local, tmp_path / mode) == expected
 
 
 OTHERS = {
@@ -114,6 +104,9 @@ OTHERS = {
     "extra": (
         {"day": [1], "s": ["a"], "dy": [1]}, {}, SchemaDriftError,
         r"column 'dy' is not in the output .*\. Did you mean 'day'\?",
+    ),
+    "missing": (
+        {"day": [1], "n": [1]}, {}, SchemaDriftError, "column 's' of the output .* is not in the rows to add",
     ),
     "order": ({"s": ["a"], "day": [1]}, {}, SchemaDriftError, "not in the order of the output .*, from 'day' on"),
     "format": ({"day": [1], "s": ["a"]}, {"format": "csv"}, ConfigError, "format of the output .* is 'parquet'"),
@@ -123,34 +116,22 @@ OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("other", OTHERS)
 def test_rows_that_do_not_go_beside_those_there_are_refused_before_anything_is_read(
-    local: Engine, tmp_path: Path, other: str
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    columns, parameters, error, problem = OTHERS[other]
     target = tmp_path / "out"
     rows(local, (1, "a")).write(target, partition_by="day")
     before = snapshot(target)
-    data = local.from_arrow(pa.table(columns))
-    unread = data.map_partitions(lambda frame: 1 / 0, data.schema)
-    with pytest.raises(error, match=problem):
-        unread.write(target, **{"mode": "append", "partition_by": "day"} | parameters)
-    assert (snapshot(target), os.listdir(tmp_path)) == (before, ["out"])
+    for other, (columns, parameters, error, problem) in OTHERS.items():
+        data = local.from_arrow(pa.table(columns))
+        unread = data.map_partitions(lambda frame: 1 / 0, data.schema)
+        with subtests.test(other=other):
+            with pytest.raises(error, match=problem):
+                unread.write(target, **{"mode": "append", "partition_by": "day"} | parameters)
+            assert (snapshot(target), os.listdir(tmp_path)) == (before, ["out"])
 
 
-def test_rows_that_lack_a_column_are_not_added(local: Engine, tmp_path: Path) -> None:
-    rows(local, (1, "a")).write(tmp_path / "out")
-    with pytest.raises(SchemaDriftError, match=r"column 's' of the output .* is not in the rows to add"):
-        rows(local, (1, "a")).select("day").write(tmp_path / "out", mode="append")
-
-
-def test_text_of_another_spelling_is_not_added(local: Engine, tmp_path: Path) -> None:
-    rows(local, (1, "a")).write(tmp_path / "out", format="csv", delimiter=";")
-    with pytest.raises(ConfigError, match=r"delimiter of the output .* is ';', and that of the rows to add ','"):
-        rows(local, (1, "a")).write(tmp_path / "out", format="csv", mode="append")
-
-
-def test_nothing_is_added_to_a_model_or_to_the_files_of_others(local: Engine, tmp_path: Path) -> None:
+def test_nothing_is_added_to_what_is_no_such_output(local: Engine, tmp_path: Path) -> None:
     data = rows(local, (1, "a"))
     Pipeline(st.StringIndexer("s")).fit(data).save(tmp_path / "model")
     with pytest.raises(ConfigError, match="holds no dataset, but penstock/model"):
@@ -159,10 +140,9 @@ def test_nothing_is_added_to_a_model_or_to_the_files_of_others(local: Engine, tm
     (tmp_path / "theirs" / "a.parquet").write_text("x")
     with pytest.raises(OutputExistsError, match="holds no manifest"):
         data.write(tmp_path / "theirs", mode="append")
-
-
-def test_an_output_that_does_not_say_its_columns_is_not_added_to(local: Engine, tmp_path: Path) -> None:
-    data = rows(local, (1, "a"))
+    data.write(tmp_path / "text", format="csv", delimiter=";")
+    with pytest.raises(ConfigError, match=r"delimiter of the output .* is ';', and that of the rows to add ','"):
+        data.write(tmp_path / "text", format="csv", mode="append")
     data.write(tmp_path / "out")
     path = tmp_path / "out" / "_manifest.json"
     manifest = json.loads(path.read_text())
@@ -178,13 +158,14 @@ BROKEN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-def test_a_manifest_with_folders_of_no_column_is_refused(local: Engine, tmp_path: Path, broken: dict[str, Any]) -> None:
+def test_a_manifest_with_folders_of_no_column_is_refused(local: Engine, tmp_path: Path) -> None:
     rows(local, (1, "a")).write(tmp_path / "out", partition_by="day")
     path = tmp_path / "out" / "_manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | broken))
-    with pytest.raises(PenstockError, match="partition_by"):
-        local.read_parquet(tmp_path / "out")
+    whole = json.loads(path.read_text())
+    for broken in BROKEN:
+        path.write_text(json.dumps(whole | broken))
+        with pytest.raises(PenstockError, match="partition_by"):
+            local.read_parquet(tmp_path / "out")
 
 
 @pytest.mark.thorough
@@ -209,6 +190,7 @@ def test_rows_set_aside_are_added_and_are_there_once_for_a_run(local: Engine, tm
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_many_appends_at_once_all_come_through(local: Engine, tmp_path: Path) -> None:
     ready = threading.Barrier(6)
     stage = Revision.stage
@@ -275,7 +257,7 @@ def test_a_run_that_would_undo_what_another_did_meanwhile_gives_way(
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_an_append_goes_on_from_an_output_that_was_overwritten_meanwhile(
+def test_an_append_goes_on_from_an_output_that_was_overwritten_meanwhile_unless_its_columns_have_changed(
     local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "out"
@@ -283,13 +265,6 @@ def test_an_append_goes_on_from_an_output_that_was_overwritten_meanwhile(
     overtaken(monkeypatch, lambda: rows(local, (1, "b")).write(target, overwrite=True))
     rows(local, (2, "c")).write(target, mode="append")
     assert content(local, target) == [(1, "b"), (2, "c")]
-
-
-def test_an_append_gives_way_where_the_columns_have_changed_meanwhile(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "out"
-    rows(local, (1, "a")).write(target)
     overtaken(monkeypatch, lambda: local.from_arrow(pa.table({"day": ["x"]})).write(target, overwrite=True))
     with pytest.raises(SchemaDriftError):
         rows(local, (2, "c")).write(target, mode="append")
@@ -298,6 +273,7 @@ def test_an_append_gives_way_where_the_columns_have_changed_meanwhile(
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_readers_in_a_loop_see_the_rows_before_or_after(local: Engine, tmp_path: Path) -> None:
     target, done = tmp_path / "out", threading.Event()
     rows(local, (0, "x")).write(target, partition_by="day")
@@ -336,8 +312,7 @@ def test_every_engine_adds_the_same_rows(engine: Engine, local: Engine, tmp_path
 
 def test_an_output_without_a_name_of_its_run_is_of_the_run_that_staged_it(local: Engine, tmp_path: Path) -> None:
     result = rows(local, (1, "a")).write(tmp_path / "out", mode="append")
-    manifest = read_manifest(tmp_path / "out")
-    assert manifest is not None
+    manifest = verified(tmp_path / "out")
     assert (manifest.run_id, manifest.files[0].run) == (result.run_id, None)
     assert manifest.files[0].path == f"part-{result.run_id}-00000.parquet"
     assert StagedDirectory(tmp_path / "out", run_id=result.run_id).run_id == result.run_id

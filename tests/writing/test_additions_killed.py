@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 
-import penstock
 from penstock.engines.base import Engine
-from penstock.io.sinks import read_manifest
-from tests.outputs.alone import verify_content
+from tests.outputs.alone import verified
+from tests.outputs.workers import Worker, worker
 from tests.writing.killed_additions import MODES, NEW, OLD, Row
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.faults]
 
 AFTER: dict[str, list[Row]] = {
     "append": [*OLD, *NEW],
@@ -29,32 +24,15 @@ AFTER: dict[str, list[Row]] = {
 STEPS = {"kept": False, "journal-synced": False, "swapped": True, "removed": True}
 """Where a process is killed, and whether the new rows are there by then."""
 
-Run = Callable[..., int]
-
 
 @pytest.fixture(scope="module")
-def run() -> Iterator[Run]:
-    """A function that writes in a process of its own, and returns how that ended."""
-    root = Path(penstock.__file__).parents[1]
-    command = [sys.executable, "-m", "tests.writing.killed_additions"]
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    with subprocess.Popen(command, env=environment, cwd=root, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        lines, statuses = process.stdin, process.stdout
-
-        def write(target: Path, mode: str, which: str, failpoint: str | None = None) -> int:
-            lines.write(json.dumps([str(target), mode, which, failpoint]) + "\n")
-            return int(statuses.readline())
-
+def run() -> Iterator[Worker]:
+    with worker("tests.writing.killed_additions") as write:
         yield write
-        lines.close()
 
 
 def content(local: Engine, target: Path) -> list[Row]:
-    manifest = read_manifest(target)
-    assert manifest is not None
-    verify_content(target, manifest)
+    verified(target)
     return [(row["day"], row["s"]) for row in local.read_parquet(target).to_arrow().to_pylist()]
 
 
@@ -63,12 +41,12 @@ CASES = [(mode, step) for mode in MODES for step in STEPS if mode == "merge" or 
 
 @pytest.mark.parametrize(("mode", "step"), CASES)
 def test_a_killed_write_has_added_all_its_rows_or_none_and_is_done_again_without_a_trace(
-    run: Run, local: Engine, tmp_path: Path, mode: str, step: str
+    run: Worker, local: Engine, tmp_path: Path, mode: str, step: str
 ) -> None:
     target = tmp_path / "out"
-    assert run(target, mode, "old") == 0
+    assert run(target, mode, "old", None) == 0
     assert run(target, mode, "new", step) == -signal.SIGKILL
     assert content(local, target) == (AFTER[mode] if STEPS[step] else OLD)
-    assert run(target, mode, "new") == 0
+    assert run(target, mode, "new", None) == 0
     assert content(local, target) == AFTER[mode]
     assert os.listdir(tmp_path) == ["out"]

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.dataset import Dataset
@@ -53,16 +53,21 @@ def by_day(table: pa.Table) -> pa.Table:
     return pl.DataFrame(table).sort("day", maintain_order=True).to_arrow().cast(table.schema)
 
 
-@pytest.mark.parametrize("format", FORMATS)
 def test_rows_lie_in_the_folder_of_their_value_and_come_back_in_the_order_of_the_values(
-    data: Dataset, local: Engine, tmp_path: Path, format: str
+    data: Dataset, local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    result = data.write(tmp_path / "out", format=format, partition_by="day")
-    assert (result.rows, result.partitions, result.files) == (ROWS, 3, len(names(tmp_path / "out")))
-    assert sorted(os.listdir(tmp_path / "out")) == [
-        "_manifest.json", "day=2024-01-31", "day=2024-02-01", "day=2024-02-02",
-    ]  # fmt: skip
-    assert local.read(format, tmp_path / "out").to_arrow() == by_day(TABLE)
+    for format in FORMATS:
+        with subtests.test(format=format):
+            result = data.write(tmp_path / format, format=format, partition_by="day")
+            assert (result.rows, result.partitions, result.files) == (ROWS, 3, len(names(tmp_path / format)))
+            days = ["day=2024-01-31", "day=2024-02-01", "day=2024-02-02"]
+            assert sorted(os.listdir(tmp_path / format)) == ["_manifest.json", *days]
+            assert local.read(format, tmp_path / format).to_arrow() == by_day(TABLE)
+            none = local.from_arrow(TABLE.slice(0, 0))
+            result = none.write(tmp_path / f"no-{format}", format=format, partition_by="day")
+            assert (result.rows, result.partitions) == (0, 0)
+            again = local.read(format, tmp_path / f"no-{format}", schema=TABLE.schema).to_arrow()
+            assert again == TABLE.slice(0, 0)
 
 
 def test_one_scan_makes_all_partitions(local: Engine, tmp_path: Path) -> None:
@@ -77,6 +82,12 @@ def test_one_scan_makes_all_partitions(local: Engine, tmp_path: Path) -> None:
     assert sorted(calls) == sorted(fragment.rows for fragment in data.fragments)
 
 
+def query(sql: str) -> pa.Table:
+    import duckdb
+
+    return duckdb.sql(sql).to_arrow_table()
+
+
 READERS = {
     "pyarrow": lambda path, schema: ds.dataset(
         path, partitioning=ds.partitioning(schema, flavor="hive"), exclude_invalid_files=True
@@ -84,39 +95,34 @@ READERS = {
     "polars": lambda path, schema: pl.read_parquet(
         f"{path}/**/*.parquet", hive_partitioning=True, hive_schema=pl.from_arrow(schema.empty_table()).schema
     ).to_arrow(),
-    "duckdb": lambda path, schema: duckdb.sql(
-        f"SELECT * FROM read_parquet('{path}/**/*.parquet', hive_partitioning=true)"
-    ).to_arrow_table(),
+    "duckdb": lambda path, schema: query(f"SELECT * FROM read_parquet('{path}/**/*.parquet', hive_partitioning=true)"),
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_other_libraries_read_the_same_rows(data: Dataset, tmp_path: Path, reader: str) -> None:
+def test_other_libraries_read_the_same_rows(data: Dataset, local: Engine, tmp_path: Path) -> None:
     data.write_parquet(tmp_path / "out", partition_by="day")
-    table = READERS[reader](str(tmp_path / "out"), pa.schema({"day": pa.date32()}))
-    assert table.select(TABLE.column_names).cast(TABLE.schema).sort_by("x") == TABLE
-
-
-@pytest.mark.parametrize("reader", ["pyarrow", "polars"])  # to DuckDB an empty text is null
-def test_other_libraries_read_odd_text_as_it_was(local: Engine, tmp_path: Path, reader: str) -> None:
+    for reader, read in READERS.items():
+        table = read(str(tmp_path / "out"), pa.schema({"day": pa.date32()}))
+        assert table.select(TABLE.column_names).cast(TABLE.schema).sort_by("x") == TABLE, reader
     texts = [text for text in ODD if text not in ("", "__HIVE_DEFAULT_PARTITION__")]
-    table = pa.table({"x": range(len(texts)), "s": texts})
-    local.from_arrow(table).write_parquet(tmp_path / "out", partition_by="s")
-    read = READERS[reader](str(tmp_path / "out"), pa.schema({"s": pa.string()}))
-    assert read.select(["x", "s"]).cast(table.schema).sort_by("x") == table
+    odd = pa.table({"x": range(len(texts)), "s": texts})
+    local.from_arrow(odd).write_parquet(tmp_path / "odd", partition_by="s")
+    for reader in ("pyarrow", "polars"):  # to DuckDB an empty text is null
+        table = READERS[reader](str(tmp_path / "odd"), pa.schema({"s": pa.string()}))
+        assert table.select(["x", "s"]).cast(odd.schema).sort_by("x") == odd, reader
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("kind", VALUES)
 def test_values_types_and_places_of_partition_columns_are_read_as_they_were(
-    local: Engine, tmp_path: Path, kind: str, format: str
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests, format: str
 ) -> None:
-    values = VALUES[kind]
-    table = pa.table({"first": range(len(values)), "key": values, "last": [0.5] * len(values)})
-    local.from_arrow(table).write(tmp_path / "out", format=format, partition_by="key")
-    again = local.read(format, tmp_path / "out").to_arrow()
-    assert again.schema == table.schema
-    assert again.sort_by("first") == table
+    for kind, values in VALUES.items():
+        table = pa.table({"first": range(len(values)), "key": values, "last": [0.5] * len(values)})
+        local.from_arrow(table).write(tmp_path / kind, format=format, partition_by="key")
+        again = local.read(format, tmp_path / kind).to_arrow()
+        with subtests.test(kind=kind):
+            assert again.schema == table.schema
+            assert again.sort_by("first") == table
 
 
 def test_partitions_come_in_the_order_of_their_values_with_null_first(local: Engine, tmp_path: Path) -> None:
@@ -125,8 +131,8 @@ def test_partitions_come_in_the_order_of_their_values_with_null_first(local: Eng
     assert local.read_parquet(tmp_path / "out").to_arrow()["n"].to_pylist() == [2, 3, 1, 0, 4]
 
 
-def test_several_columns_make_folders_in_folders(local: Engine, tmp_path: Path) -> None:
-    table = pa.table({"b": ["x", None, "y"], "n": [1, 2, 3], "a": [1, 1, 2]})
+def test_several_columns_make_folders_in_folders_and_an_odd_name_does(local: Engine, tmp_path: Path) -> None:
+    table = pa.table({"b": ["x", None, "y"], "n": [1, 2, 3], "a": [1, 1, 2], "a=b/c %": [1, 2, 2]})
     local.from_arrow(table).write_parquet(tmp_path / "out", partition_by=["a", "b"])
     assert names(tmp_path / "out") == [
         "a=1/b=__HIVE_DEFAULT_PARTITION__/part-00000.parquet",
@@ -134,20 +140,8 @@ def test_several_columns_make_folders_in_folders(local: Engine, tmp_path: Path) 
         "a=2/b=y/part-00000.parquet",
     ]
     assert local.read_parquet(tmp_path / "out").to_arrow().sort_by("n") == table
-
-
-def test_a_column_with_an_odd_name_makes_folders(local: Engine, tmp_path: Path) -> None:
-    table = pa.table({"a=b/c %": [1, 2], "n": [1, 2]})
-    local.from_arrow(table).write_parquet(tmp_path / "out", partition_by="a=b/c %")
-    assert local.read_parquet(tmp_path / "out").to_arrow() == table
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_an_output_without_rows_has_its_columns(local: Engine, data: Dataset, tmp_path: Path, format: str) -> None:
-    none = local.from_arrow(TABLE.slice(0, 0))
-    result = none.write(tmp_path / "out", format=format, partition_by="day")
-    assert (result.rows, result.partitions) == (0, 0)
-    assert local.read(format, tmp_path / "out", schema=TABLE.schema).to_arrow() == TABLE.slice(0, 0)
+    local.from_arrow(table).write_parquet(tmp_path / "odd", partition_by="a=b/c %")
+    assert local.read_parquet(tmp_path / "odd").to_arrow() == table
 
 
 def test_rows_set_aside_are_not_in_folders(local: Engine, tmp_path: Path) -> None:
@@ -158,13 +152,12 @@ def test_rows_set_aside_are_not_in_folders(local: Engine, tmp_path: Path) -> Non
     assert local.read_parquet(tmp_path / "out").to_arrow().to_pydict() == {"day": [1], "n": [2]}
 
 
-@pytest.mark.parametrize("partition_by", [(), "day"])
-def test_files_are_cut_at_a_number_of_rows(data: Dataset, local: Engine, tmp_path: Path, partition_by: Any) -> None:
-    data.write_parquet(tmp_path / "out", partition_by=partition_by, max_rows_per_file=4)
-    files = json.loads((tmp_path / "out" / "_manifest.json").read_text())["files"]
-    assert max(file["rows"] for file in files) == 4
-    expected = by_day(TABLE) if partition_by else TABLE
-    assert local.read_parquet(tmp_path / "out").to_arrow() == expected
+def test_files_are_cut_at_a_number_of_rows(data: Dataset, local: Engine, tmp_path: Path) -> None:
+    for name, partition_by, expected in (("flat", (), TABLE), ("folders", "day", by_day(TABLE))):
+        data.write_parquet(tmp_path / name, partition_by=partition_by, max_rows_per_file=4)
+        files = json.loads((tmp_path / name / "_manifest.json").read_text())["files"]
+        assert max(file["rows"] for file in files) == 4
+        assert local.read_parquet(tmp_path / name).to_arrow() == expected
 
 
 @pytest.mark.thorough
@@ -176,22 +169,26 @@ def test_rows_are_sorted_within_a_file_and_those_that_agree_keep_their_order(loc
     assert local.read_parquet(tmp_path / "flat").to_arrow()["n"].to_pylist() == [1, 2, 4, 0, 3]
 
 
-@pytest.mark.parametrize("kind", [pa.float64(), pa.list_(pa.int64()), pa.binary(), pa.decimal128(5, 2)])
 def test_a_column_whose_values_make_no_folders_is_refused_by_name(
-    local: Engine, tmp_path: Path, kind: pa.DataType
+    local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    data = local.from_arrow(pa.table({"x": [1], "odd": pa.array([None], kind)}))
-    with pytest.raises(ConfigError, match=r"column 'odd' is .*, which partition_by does not take"):
-        data.map_partitions(lambda frame: 1 / 0, data.schema).write_parquet(tmp_path / "out", partition_by="odd")
-    assert os.listdir(tmp_path) == []
+    for kind in (pa.float64(), pa.list_(pa.int64()), pa.binary(), pa.decimal128(5, 2)):
+        with subtests.test(kind=str(kind)):
+            data = local.from_arrow(pa.table({"x": [1], "odd": pa.array([None], kind)}))
+            with pytest.raises(ConfigError, match=r"column 'odd' is .*, which partition_by does not take"):
+                data.map_partitions(lambda frame: 1 / 0, data.schema).write_parquet(
+                    tmp_path / "out", partition_by="odd"
+                )
+            assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "problem"),
-    [
+def test_what_cannot_be_written_is_refused_before_anything_is_read(
+    data: Dataset, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for parameters, error, problem in (
         ({"partition_by": "dya"}, SchemaError, r"column 'dya' is not in the data\. Did you mean 'day'\?"),
-        ({"partition_by": ["day", "day"]}, ConfigError, "partition_by names column 'day' twice"),
         ({"partition_by": ["x", "day", "v"]}, ConfigError, "column 'v' is double"),
+        ({"partition_by": ["day", "day"]}, ConfigError, "partition_by names column 'day' twice"),
         ({"sort_by": "vv"}, SchemaError, "column 'vv' is not in the data"),
         ({"max_rows_per_file": 0}, ConfigError, "max_rows_per_file is 0, expected a whole number from 1"),
         ({"max_rows_per_file": True}, ConfigError, "max_rows_per_file is True"),
@@ -206,27 +203,21 @@ def test_a_column_whose_values_make_no_folders_is_refused_by_name(
         ({"compression_level": 30}, ConfigError, "compression_level is 30, expected 1 to 22"),
         ({"compression": "snappy", "compression_level": 1}, ConfigError, "'snappy' has no levels"),
         ({"format": "csv", "compression": "snappy"}, ConfigError, "compression is 'snappy'"),
-    ],
-)
-def test_what_cannot_be_written_is_refused_before_anything_is_read(
-    data: Dataset, tmp_path: Path, parameters: dict[str, Any], error: type[Exception], problem: str
-) -> None:
-    unread = data.map_partitions(lambda frame: 1 / 0, data.schema)
-    with pytest.raises(error, match=problem):
-        unread.write(tmp_path / "out", **parameters)
-    assert os.listdir(tmp_path) == []
+    ):
+        with subtests.test(parameters=parameters):
+            unread = data.map_partitions(lambda frame: 1 / 0, data.schema)
+            with pytest.raises(error, match=problem):
+                unread.write(tmp_path / "out", **parameters)
+            assert os.listdir(tmp_path) == []
 
 
-def test_all_columns_make_no_files(local: Engine, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="partition_by names all columns"):
-        local.from_arrow(pa.table({"a": [1], "b": [1]})).write_parquet(tmp_path / "out", partition_by=["a", "b"])
-
-
-def test_a_text_too_long_for_a_folder_is_named_with_its_column(local: Engine, tmp_path: Path) -> None:
+def test_a_text_too_long_for_a_folder_and_all_columns_as_folders_are_refused(local: Engine, tmp_path: Path) -> None:
     data = local.from_arrow(pa.table({"s": ["é" * 200], "x": [1]}))
     with pytest.raises(DataValueError, match="column 's' has a text of 200 characters") as caught:
         data.write_parquet(tmp_path / "out", partition_by="s")
     assert caught.value.column == "s"
+    with pytest.raises(ConfigError, match="partition_by names all columns"):
+        data.write_parquet(tmp_path / "out", partition_by=["s", "x"])
     assert os.listdir(tmp_path) == []
 
 
@@ -239,25 +230,24 @@ def test_too_many_files_are_refused(data: Dataset, tmp_path: Path, monkeypatch: 
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(("compression", "level"), [("zstd", 3), ("snappy", None), ("gzip", 9), ("none", None)])
-def test_parquet_is_compressed_as_asked(data: Dataset, tmp_path: Path, compression: str, level: int | None) -> None:
-    data.write(tmp_path / "out", compression=compression, compression_level=level)
-    [codec, *_] = duckdb.sql(
-        f"SELECT DISTINCT compression FROM parquet_metadata('{tmp_path}/out/*.parquet')"
-    ).fetchall()
-    assert codec == ({"none": "uncompressed"}.get(compression, compression).upper(),)
+def test_parquet_is_compressed_as_asked(data: Dataset, tmp_path: Path) -> None:
+    for compression, level in (("zstd", 3), ("snappy", None), ("gzip", 9), ("none", None)):
+        target = tmp_path / compression
+        data.write(target, compression=compression, compression_level=level)
+        metadata = [pq.read_metadata(target / name) for name in names(target)]
+        found = {file.row_group(0).column(column).compression for file in metadata for column in range(3)}
+        assert found == {{"none": "uncompressed"}.get(compression, compression).upper()}
 
 
-@pytest.mark.parametrize("format", ["csv", "json_lines"])
-@pytest.mark.parametrize(("compression", "ending"), [("gzip", ".gz"), ("zstd", ".zst")])
-def test_text_is_compressed_as_its_ending_says(
-    data: Dataset, local: Engine, tmp_path: Path, format: str, compression: str, ending: str
-) -> None:
-    data.write(tmp_path / "out", format=format, compression=compression)
-    assert all(name.endswith(ending) for name in names(tmp_path / "out"))
-    assert local.read(format, tmp_path / "out", schema=TABLE.schema).to_arrow() == TABLE
-    with pa.input_stream(str(tmp_path / "out" / names(tmp_path / "out")[0]), compression=compression) as stream:
-        assert stream.read(1) in (b"x", b"{")
+def test_text_is_compressed_as_its_ending_says(data: Dataset, local: Engine, tmp_path: Path) -> None:
+    for format, first in (("csv", b"x"), ("json_lines", b"{")):
+        for compression, ending in (("gzip", ".gz"), ("zstd", ".zst")):
+            target = tmp_path / f"{format}{ending}"
+            data.write(target, format=format, compression=compression)
+            assert all(name.endswith(ending) for name in names(target))
+            assert local.read(format, target, schema=TABLE.schema).to_arrow() == TABLE
+            with pa.input_stream(str(target / names(target)[0]), compression=compression) as stream:
+                assert stream.read(1) == first
 
 
 @pytest.mark.thorough

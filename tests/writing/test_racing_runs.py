@@ -14,6 +14,7 @@ ROUNDS = 3
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_two_jobs_that_append_at_once_both_come_through_and_are_there_once_when_run_again(
     local: Engine, tmp_path: Path
 ) -> None:

@@ -26,19 +26,20 @@ KEYS: dict[str, dict[str, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", KEYS)
-def test_rows_are_apart_by_their_values_in_order_and_keep_theirs(case: str) -> None:
-    columns = list(KEYS[case])
-    rows = pl.DataFrame({**KEYS[case], "n": range(len(KEYS[case]["a"]))})
-    frame = frames.from_arrow(rows.to_arrow())
-    keys, parts = split_by(frame, columns, frames.to_arrow(frame).schema)
-    found = [
-        {**key, "n": number}
-        for key, part in zip(keys.to_pylist(), parts, strict=True)
-        for number in part["n"].to_list()
-    ]
-    assert found == rows.sort(columns, maintain_order=True).to_dicts()
-    assert keys.num_rows == rows.select(columns).n_unique()
+def test_rows_are_apart_by_their_values_in_order_and_keep_theirs(subtests: pytest.Subtests) -> None:
+    for case in KEYS:
+        with subtests.test(case=case):
+            columns = list(KEYS[case])
+            rows = pl.DataFrame({**KEYS[case], "n": range(len(KEYS[case]["a"]))})
+            frame = frames.from_arrow(rows.to_arrow())
+            keys, parts = split_by(frame, columns, frames.to_arrow(frame).schema)
+            found = [
+                {**key, "n": number}
+                for key, part in zip(keys.to_pylist(), parts, strict=True)
+                for number in part["n"].to_list()
+            ]
+            assert found == rows.sort(columns, maintain_order=True).to_dicts()
+            assert keys.num_rows == rows.select(columns).n_unique()
 
 
 @pytest.mark.parametrize(("days", "is_moved"), [([1, 1, 2], False), ([1, 2, 1], True)])

@@ -20,6 +20,8 @@ TABLE = pa.table({"x": range(ROWS), "day": [row % 3 for row in range(ROWS)], "v"
 EXPECTED = pl.DataFrame(TABLE).sort("day", maintain_order=True).to_arrow().cast(TABLE.schema)
 FRAGMENT_ROWS, ROW_BYTES = 10, 24
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def dealt(local: Engine) -> Dataset:
@@ -32,7 +34,6 @@ def files(folder: Path) -> dict[str, int]:
     return {entry["path"]: entry["rows"] for entry in json.loads((folder / "_manifest.json").read_text())["files"]}
 
 
-@pytest.mark.thorough
 def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt: Dataset, local: Engine, tmp_path: Path) -> None:
     result = dealt.write(tmp_path / "out", partition_by="day")
     assert (len(dealt.fragments), result.files) == (36, 3 * 3)  # 12 fragments each, of at most 16
@@ -40,28 +41,25 @@ def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt: Dataset, local: 
         f"day=1/part-{first:05d}.parquet" for first in (11, 23, 35)
     ]
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
+    dealt.write(tmp_path / "again", partition_by="day")
+    manifests = [json.loads((tmp_path / name / "_manifest.json").read_text())["files"] for name in ("out", "again")]
+    assert manifests[0] == manifests[1]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("enough", [3, 4, 20, 50])
-@pytest.mark.parametrize("max_rows_per_file", [None, 7])
 def test_a_folder_with_enough_rows_is_written_at_once(
-    dealt: Dataset,
-    local: Engine,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    enough: int,
-    max_rows_per_file: int | None,
+    dealt: Dataset, local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    monkeypatch.setattr(together, "ENOUGH_ROWS", enough)
-    dealt.write(tmp_path / "out", partition_by="day", max_rows_per_file=max_rows_per_file)
-    written = files(tmp_path / "out")
-    assert max(written.values()) <= (max_rows_per_file or enough + FRAGMENT_ROWS)
-    assert list(written) == sorted(written)
-    assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
+    for enough, max_rows_per_file in ((3, None), (4, 7), (20, 7), (20, None), (50, 7)):
+        target = tmp_path / f"{enough}-{max_rows_per_file}"
+        monkeypatch.setattr(together, "ENOUGH_ROWS", enough)
+        dealt.write(target, partition_by="day", max_rows_per_file=max_rows_per_file)
+        written = files(target)
+        with subtests.test(enough=enough, max_rows_per_file=max_rows_per_file):
+            assert max(written.values()) <= (max_rows_per_file or enough + FRAGMENT_ROWS)
+            assert list(written) == sorted(written)
+            assert local.read_parquet(target).to_arrow() == EXPECTED
 
 
-@pytest.mark.thorough
 def test_rows_wait_in_bounded_memory(
     dealt: Dataset, local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,7 +71,6 @@ def test_rows_wait_in_bounded_memory(
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
 
 
-@pytest.mark.thorough
 def test_rows_that_are_larger_than_planned_do_not_wait(
     local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,15 +81,6 @@ def test_rows_that_are_larger_than_planned_do_not_wait(
     assert (len(data.fragments), set(files(tmp_path / "out").values())) == (32, {3, 1})
 
 
-@pytest.mark.thorough
-def test_twice_is_the_same_to_the_bit(dealt: Dataset, tmp_path: Path) -> None:
-    for name in "ab":
-        dealt.write(tmp_path / name, partition_by="day")
-    documents = [json.loads((tmp_path / name / "_manifest.json").read_text())["files"] for name in "ab"]
-    assert documents[0] == documents[1]
-
-
-@pytest.mark.thorough
 def test_a_value_that_cannot_be_written_is_told_with_its_file(local: Engine, tmp_path: Path) -> None:
     tables: list[dict[str, Any]] = [{"day": [1, 2], "v": [[0.0], [1.0]]} for _ in range(8)]
     tables[5]["v"] = [[0.0], [float("inf")]]
@@ -105,7 +93,6 @@ def test_a_value_that_cannot_be_written_is_told_with_its_file(local: Engine, tmp
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.thorough
 def test_clusters_write_the_same_rows_in_the_same_order(engine: Engine, local: Engine, tmp_path: Path) -> None:
     data = engine.from_arrow(TABLE, fragment_bytes=FRAGMENT_ROWS * ROW_BYTES)
     data.write(tmp_path / "out", partition_by="day")

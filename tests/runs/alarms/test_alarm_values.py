@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from alarm_runs import run_of, task
 
 from penstock.runs.alarms.values import VALUES, value_of
@@ -15,11 +12,8 @@ def test_skew_is_that_of_the_most_skewed_scan() -> None:
     assert value_of(run_of([*even, *skewed]), "skew") == 9.0
 
 
-def test_merges_are_no_part_of_skew() -> None:
+def test_merges_are_no_part_of_skew_and_one_task_has_none() -> None:
     assert value_of(run_of([task(), task(), task(kind="merge", seconds=50.0)]), "skew") == 1.0
-
-
-def test_one_task_has_no_skew() -> None:
     assert value_of(run_of([task()]), "skew") is None
 
 
@@ -33,41 +27,27 @@ def test_memory_is_that_of_all_workers_of_the_fullest_machine() -> None:
     assert value_of(run_of([*tasks, other], machine={"memory": 100}), "peak_memory_share") == 0.7
 
 
-def test_cpu_seconds_are_those_of_all_tasks() -> None:
+def test_cpu_seconds_are_those_of_all_tasks_and_retries_the_attempts_before_a_result() -> None:
     assert value_of(run_of([task(cpu_seconds=1.5), task(cpu_seconds=2.0)]), "cpu_seconds") == 3.5
-
-
-def test_retries_are_the_attempts_before_those_that_gave_a_result() -> None:
     assert value_of(run_of([task(attempt=0), task(attempt=2), task(attempt=1)]), "retries") == 3.0
 
 
-def test_rows_lost_are_those_that_steps_left_out_of_any_output() -> None:
+def test_rows_lost_are_those_left_out_and_without_a_result_those_read_and_not_written() -> None:
     outputs = [{"dropped": {"drop_nulls": 3}, "quarantined": {}}, {"dropped": {}, "quarantined": {"rule": 4}}]
     assert value_of(run_of(result={"dropped": {"filter": 5}, "scored": outputs}), "rows_lost") == 12
+    for written, lost in (([70, 10], 20.0), ([200], 0.0), ([None], None), ([], None)):
+        run = run_of(inputs=[{"rows": 60}, {"rows": 40}], outputs=[{"rows": rows} for rows in written])
+        assert value_of(run, "rows_lost") == lost, written
 
 
-@pytest.mark.parametrize(("written", "lost"), [([70, 10], 20.0), ([200], 0.0), ([None], None), ([], None)])
-def test_without_a_result_rows_lost_are_read_and_not_written(written: list[Any], lost: float | None) -> None:
-    run = run_of(inputs=[{"rows": 60}, {"rows": 40}], outputs=[{"rows": rows} for rows in written])
-    assert value_of(run, "rows_lost") == lost
+def test_drift_is_how_many_alarms_of_it_there_were() -> None:
+    assert value_of(run_of(kind="drift", result={"alarms": ["x"]}), "drift") == 1.0
+    assert value_of(run_of(kind="score", result={"drift": {"alarms": []}}), "drift") == 0.0
+    assert value_of(run_of(kind="score", result={"drift": None}), "drift") is value_of(run_of(), "drift") is None
 
 
-@pytest.mark.parametrize(
-    ("run", "alarms"),
-    [
-        (run_of(kind="drift", result={"alarms": ["x"]}), 1.0),
-        (run_of(kind="score", result={"drift": {"alarms": []}}), 0.0),
-        (run_of(kind="score", result={"drift": None}), None),
-        (run_of(), None),
-    ],
-)
-def test_drift_is_how_many_alarms_of_it_there_were(run: Any, alarms: float | None) -> None:
-    assert value_of(run, "drift") == alarms
-
-
-@pytest.mark.parametrize(("status", "failed"), [("done", 0.0), ("failed", 1.0)])
-def test_a_run_that_failed_is_one(status: str, failed: float) -> None:
-    assert value_of(run_of(status=status), "failed") == failed
+def test_a_run_that_failed_is_one() -> None:
+    assert [value_of(run_of(status=status), "failed") for status in ("done", "failed")] == [0.0, 1.0]
 
 
 def test_energy_is_that_of_the_record() -> None:

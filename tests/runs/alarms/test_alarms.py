@@ -22,24 +22,15 @@ def raised(*history: Any, run: Any = None, **parameters: Any) -> list[bool]:
     return [result.raised for result in check_alarms(run or run_of(), [alarm], list(history))]
 
 
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [({"above": 9.9}, True), ({"above": 10.0}, False), ({"below": 10.1}, True), ({"below": 10.0}, False)],
-)
-def test_a_value_beyond_a_limit_is_an_alarm(limits: dict[str, float], expected: bool) -> None:
-    assert raised(**limits) == [expected]
+def test_a_value_beyond_a_limit_is_an_alarm() -> None:
+    assert raised(above=9.9) == raised(below=10.1) == [True]
+    assert raised(above=10.0) == raised(below=10.0) == [False]
 
 
-@pytest.mark.parametrize(("times", "expected"), [(1.9, True), (2.0, False)])
-def test_a_limit_may_be_a_multiple_of_the_median_of_runs_before(times: float, expected: bool) -> None:
-    assert raised(*BEFORE, above=times, relative_to="history") == [expected]
-
-
-def test_only_the_last_runs_are_the_history() -> None:
+def test_a_limit_may_be_a_multiple_of_the_median_of_the_last_runs_before() -> None:
+    found = [raised(*BEFORE, above=times, relative_to="history") for times in (1.9, 2.0)]
+    assert found == [[True], [False]]
     assert raised(*BEFORE, *[run_of(seconds=0.1)] * 9, above=1.9, relative_to="history", last=3) == [True]
-
-
-def test_too_few_runs_are_no_history() -> None:
     (result,) = check_alarms(
         run_of(), [Alarm(name="it", value="seconds", above=0.1, relative_to="history")], BEFORE[:2]
     )
@@ -47,29 +38,22 @@ def test_too_few_runs_are_no_history() -> None:
     assert result.message == "seconds is 10; 2 runs before have it, and 3 make a history"
 
 
-@pytest.mark.parametrize(("predicted", "expected"), [(4.0, True), (6.0, False)])
-def test_a_limit_may_be_a_multiple_of_the_prediction(predicted: float, expected: bool) -> None:
-    run = run_of(prediction={"seconds": predicted})
-    assert raised(run=run, above=2, relative_to="prediction") == [expected]
-
-
-@pytest.mark.parametrize(("taken", "expected"), [(30.0, True), (25.0, False)])
-def test_what_no_record_predicts_is_predicted_of_its_rows_by_runs_before(taken: float, expected: bool) -> None:
+def test_a_limit_may_be_a_multiple_of_the_prediction_of_the_record_or_else_of_runs_before() -> None:
+    runs = [run_of(prediction={"seconds": predicted}) for predicted in (4.0, 6.0)]
+    assert [raised(run=run, above=2, relative_to="prediction") for run in runs] == [[True], [False]]
     history = [timed(rows, seconds=2 + rows / 1_000) for rows in (4_000, 8_000, 12_000)]
-    run = timed(16_000, seconds=taken)  # 18 seconds by these
-    assert raised(*history, run=run, above=1.5, relative_to="prediction") == [expected]
+    for taken, expected in ((30.0, True), (25.0, False)):
+        run = timed(16_000, seconds=taken)  # 18 seconds by these
+        assert raised(*history, run=run, above=1.5, relative_to="prediction") == [expected]
 
 
-@pytest.mark.parametrize("parameters", [{"value": "metric:auc"}, {"relative_to": "prediction"}])
-def test_what_is_not_known_is_no_alarm(parameters: dict[str, str]) -> None:
-    assert raised(above=0, **parameters) == [False]
+def test_what_is_not_known_is_no_alarm() -> None:
+    assert raised(above=0, value="metric:auc") == raised(above=0, relative_to="prediction") == [False]
 
 
-@pytest.mark.parametrize(
-    ("about", "expected"), [({"kind": "fit", "of": "clicks"}, [True]), ({"kind": "score"}, []), ({"of": "trips"}, [])]
-)
-def test_an_alarm_may_be_about_some_runs_only(about: dict[str, str], expected: list[bool]) -> None:
-    assert raised(above=1, **about) == expected
+def test_an_alarm_may_be_about_some_runs_only() -> None:
+    assert raised(above=1, kind="fit", of="clicks") == [True]
+    assert raised(above=1, kind="score") == raised(above=1, of="trips") == []
 
 
 def test_runs_before_are_those_of_the_same_kind_and_name_that_were_done(tmp_path: Path) -> None:
@@ -85,47 +69,39 @@ def _read(folder: Path, text: str) -> list[Alarm]:
     return read_alarms(path)
 
 
-def test_alarms_of_the_repository_are_read() -> None:
-    assert read_alarms(ROOT / "conf" / "alarms.yaml")
-
-
-def test_a_file_has_all_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_all_parameters_and_that_of_the_repository_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOOK", "https://host/hook")
     entry = "{name: a, value: skew, above: 2, severity: warn, last: 5, webhook: 'env:HOOK', command: [./page, --x]}"
     (alarm,) = _read(tmp_path, f"alarms:\n- {entry}\n")
-    assert (alarm.severity, alarm.last, alarm.webhook, alarm.command) == (
-        "warn",
-        5,
-        "https://host/hook",
-        ["./page", "--x"],
-    )
+    assert (alarm.severity, alarm.last) == ("warn", 5)
+    assert (alarm.webhook, alarm.command) == ("https://host/hook", ["./page", "--x"])
+    assert read_alarms(ROOT / "conf" / "alarms.yaml")
 
 
-@pytest.mark.parametrize(
-    ("entry", "told"),
-    [
-        (
-            "- {name: a, value: second, above: 1}",
-            "line 2, column 3: alarm 1: value is 'second'.*Did you mean 'seconds'?",
-        ),
-        ("- {name: a, value: seconds}", "above and below are None and None, expected a number for one of them"),
-        ("- {name: a, value: seconds, above: yes}", "above and below are True and None"),
-        ("- {name: a, above: 1}", "it lacks value"),
-        ("- {name: a, value: seconds, abov: 1}", "an alarm has no 'abov'. Did you mean 'above'?"),
-        ("- {name: a, value: seconds, above: 1, relative_to: past}", "relative_to is 'past', expected one of history"),
-        ("- {name: a, value: seconds, above: 1, severity: bad}", "severity is 'bad', expected one of error, warn"),
-        ("- {name: a, value: seconds, above: 1, command: ls -l}", "command is 'ls -l', expected a list of texts"),
-        ("- {name: a, value: seconds, above: 1, webhook: host/hook}", "webhook is no URL"),
-        ("- {name: a, value: seconds, above: 1, last: 0}", "last is 0, expected a number of runs"),
-        ("- slow", "found 'slow', expected a mapping"),
-    ],
-)
-def test_what_is_no_alarm_is_refused_with_its_place(entry: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=told.replace("?", r"\?")):
-        _read(tmp_path, f"alarms:\n{entry}\n")
+WRONG = {
+    "name: a, value: second, above: 1": r"line 2, column 3: alarm 1: value is 'second'.*Did you mean 'seconds'\?",
+    "name: a, value: seconds": "above and below are None and None, expected a number for one of them",
+    "name: a, value: seconds, above: yes": "above and below are True and None",
+    "name: a, above: 1": "it lacks value",
+    "name: a, value: seconds, abov: 1": r"an alarm has no 'abov'. Did you mean 'above'\?",
+    "name: a, value: seconds, above: 1, relative_to: past": "relative_to is 'past', expected one of history",
+    "name: a, value: seconds, above: 1, severity: bad": "severity is 'bad', expected one of error, warn",
+    "name: a, value: seconds, above: 1, command: ls -l": "command is 'ls -l', expected a list of texts",
+    "name: a, value: seconds, above: 1, webhook: host/hook": "webhook is no URL",
+    "name: a, value: seconds, above: 1, last: 0": "last is 0, expected a number of runs",
+}
 
 
-@pytest.mark.parametrize("text", ["", "alarms: []", "alarm:\n- {name: a}"])
-def test_a_file_without_alarms_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="expected 'alarms:' and a list"):
-        _read(tmp_path, text)
+def test_what_is_no_alarm_is_refused_with_its_place_and_so_is_a_file_without_any(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for entry, told in WRONG.items():
+        with subtests.test(entry), pytest.raises(ConfigError, match=told):
+            _read(tmp_path, f"alarms:\n- {{{entry}}}\n")
+    with pytest.raises(ConfigError, match="found 'slow', expected a mapping"):
+        _read(tmp_path, "alarms:\n- slow\n")
+    for text in ("", "alarms: []", "alarm:\n- {name: a}"):
+        with pytest.raises(ConfigError, match="expected 'alarms:' and a list"):
+            _read(tmp_path, text)

@@ -59,43 +59,30 @@ def test_a_counter_that_begins_again_goes_on(tmp_path: Path) -> None:
     assert last - first == pytest.approx(2.0 + 7.0 + 4.0)
 
 
-def test_a_zone_that_cannot_be_read_any_more_is_left_out(tmp_path: Path) -> None:
+def test_a_zone_without_its_range_or_that_cannot_be_read_any_more_is_left_out(tmp_path: Path) -> None:
     path = zone(tmp_path, "intel-rapl:0", "package-0", 9_000_000)
+    (zone(tmp_path, "intel-rapl:1", "package-1", 9_000_000).parent / "max_energy_range_uj").unlink()
     counters = EnergyCounters(powercap=tmp_path, load=no_driver)
+    assert list(counters.read()) == ["package-0", "package-0.range"]
     path.unlink()
     assert counters.read() == {}
 
 
-def test_a_zone_without_its_range_is_none(tmp_path: Path) -> None:
-    (zone(tmp_path, "intel-rapl:0", "package-0", 9_000_000).parent / "max_energy_range_uj").unlink()
-    assert EnergyCounters(powercap=tmp_path, load=no_driver).read() == {}
+def test_visible_gpus_that_count_are_read_in_joules(tmp_path: Path) -> None:
+    for millijoules, environ, joules in (
+        ([1_234, 5_000], {}, {"gpu-0": 1.234, "gpu-1": 5.0}),
+        ([1_000, 5_000], {"CUDA_VISIBLE_DEVICES": "1"}, {"gpu-1": 5.0}),
+        ([None, 5_000], {}, {"gpu-1": 5.0}),
+    ):
+        driver = CountingNvml(Card("GPU-a"), Card("GPU-b"), millijoules=millijoules)
+        assert EnergyCounters(powercap=tmp_path, load=lambda: driver, environ=environ).read() == joules  # noqa: B023
 
 
-def test_gpus_are_read_in_joules(tmp_path: Path) -> None:
-    driver = CountingNvml(Card("GPU-a"), Card("GPU-b"), millijoules=[1_234, 5_000])
-    counters = EnergyCounters(powercap=tmp_path, load=lambda: driver, environ={})
-    assert counters.read() == {"gpu-0": 1.234, "gpu-1": 5.0}
-
-
-def test_only_visible_gpus_count(tmp_path: Path) -> None:
-    driver = CountingNvml(Card("GPU-a"), Card("GPU-b"), millijoules=[1_000, 5_000])
-    counters = EnergyCounters(powercap=tmp_path, load=lambda: driver, environ={"CUDA_VISIBLE_DEVICES": "1"})
-    assert counters.read() == {"gpu-1": 5.0}
-
-
-def test_a_gpu_without_a_counter_is_left_out(tmp_path: Path) -> None:
-    driver = CountingNvml(Card("GPU-a"), Card("GPU-b"), millijoules=[None, 5_000])
-    assert EnergyCounters(powercap=tmp_path, load=lambda: driver, environ={}).read() == {"gpu-1": 5.0}
-
-
-def test_a_driver_that_knows_no_counter_of_energy_gives_none(tmp_path: Path) -> None:
-    assert EnergyCounters(powercap=tmp_path, load=lambda: FakeNvml(Card("GPU-a")), environ={}).read() == {}
-
-
-def test_a_driver_that_is_not_loaded_gives_none(tmp_path: Path) -> None:
-    driver = CountingNvml(Card("GPU-a"), millijoules=[1])
-    driver.init = 9
-    assert EnergyCounters(powercap=tmp_path, load=lambda: driver, environ={}).read() == {}
+def test_a_driver_that_knows_no_counter_of_energy_or_is_not_loaded_gives_none(tmp_path: Path) -> None:
+    broken = CountingNvml(Card("GPU-a"), millijoules=[1])
+    broken.init = 9
+    for driver in (FakeNvml(Card("GPU-a")), broken):
+        assert EnergyCounters(powercap=tmp_path, load=lambda: driver, environ={}).read() == {}  # noqa: B023
 
 
 def test_counters_go_to_workers() -> None:

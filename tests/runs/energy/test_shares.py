@@ -10,41 +10,31 @@ from penstock.runs.shares import CounterReading, energy_readings, shared
 from penstock.runs.task_table import task_table
 
 
-def test_what_one_task_reads_alone_is_its_own() -> None:
-    assert shared([CounterReading(0, "x", 5.0, 8.0), CounterReading(1, "x", 8.0, 9.0)]) == {0: 3.0, 1: 1.0}
+def readings(*each: tuple[int, str, float, float]) -> list[CounterReading]:
+    return [CounterReading(*values) for values in each]
 
 
-def test_tasks_at_the_same_time_have_equal_parts() -> None:
-    assert shared([CounterReading(place, "x", 2.0, 8.0) for place in range(3)]) == {0: 2.0, 1: 2.0, 2: 2.0}
+SHARED = {
+    "alone": (readings((0, "x", 5.0, 8.0), (1, "x", 8.0, 9.0)), {0: 3.0, 1: 1.0}),
+    "all at once": (readings((0, "x", 2.0, 8.0), (1, "x", 2.0, 8.0), (2, "x", 2.0, 8.0)), {0: 2.0, 1: 2.0, 2: 2.0}),
+    "inside another": (readings((0, "x", 0.0, 10.0), (1, "x", 4.0, 6.0)), {0: 9.0, 1: 1.0}),
+    "apart": (readings((0, "x", 0.0, 1.0), (1, "x", 5.0, 7.0)), {0: 1.0, 1: 2.0}),
+    "other counters": (readings((0, "x", 0.0, 4.0), (1, "y", 0.0, 4.0), (1, "z", 1.0, 2.0)), {0: 4.0, 1: 5.0}),
+    "stood still": (readings((0, "x", 3.0, 3.0), (1, "x", 3.0, 5.0)), {0: 0.0, 1: 2.0}),
+    "set back": (readings((0, "x", 3.0, 1.0), (1, "x", 3.0, 5.0)), {0: 0.0, 1: 2.0}),
+}
 
 
-def test_a_task_inside_another_takes_half_of_what_was_used_meanwhile() -> None:
-    assert shared([CounterReading(0, "x", 0.0, 10.0), CounterReading(1, "x", 4.0, 6.0)]) == {0: 9.0, 1: 1.0}
+def test_what_a_counter_says_is_shared_by_those_that_run_meanwhile(subtests: pytest.Subtests) -> None:
+    for case, (read, shares) in SHARED.items():
+        with subtests.test(case):
+            assert shared(read) == shares
 
 
-def test_what_is_used_between_tasks_is_nobodys() -> None:
-    assert sum(shared([CounterReading(0, "x", 0.0, 1.0), CounterReading(1, "x", 5.0, 7.0)]).values()) == 3.0
-
-
-def test_other_counters_are_apart() -> None:
-    assert shared(
-        [CounterReading(0, "x", 0.0, 4.0), CounterReading(1, "y", 0.0, 4.0), CounterReading(1, "z", 1.0, 2.0)]
-    ) == {0: 4.0, 1: 5.0}
-
-
-@pytest.mark.parametrize("end", [3.0, 1.0])
-def test_a_counter_that_stood_still_or_was_set_back_has_nothing(end: float) -> None:
-    assert shared([CounterReading(0, "x", 3.0, end), CounterReading(1, "x", 3.0, 5.0)]) == {0: 0.0, 1: 2.0}
-
-
-def test_processes_of_a_machine_share_its_counter() -> None:
-    tasks = [task(0, 2, {"package-0": (0.0, 10.0)}, pid=1), task(0, 2, {"package-0": (0.0, 10.0)}, pid=2)]
-    assert shared(energy_readings(tasks)) == {0: 5.0, 1: 5.0}
-
-
-def test_machines_have_counters_of_their_own() -> None:
-    tasks = [task(0, 2, {"package-0": (0.0, 10.0)}, host=host) for host in "ab"]
-    assert shared(energy_readings(tasks)) == {0: 10.0, 1: 10.0}
+def test_processes_of_a_machine_share_its_counter_and_machines_have_their_own() -> None:
+    one, other = (task(0, 2, {"package-0": (0.0, 10.0)}, pid=pid) for pid in (1, 2))
+    assert shared(energy_readings([one, other])) == {0: 5.0, 1: 5.0}
+    assert shared(energy_readings([one, task(0, 2, {"package-0": (0.0, 10.0)}, host="b")])) == {0: 10.0, 1: 10.0}
 
 
 def test_a_process_that_began_before_the_counter_did_again_is_on_the_scale_of_the_others() -> None:

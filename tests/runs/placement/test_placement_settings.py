@@ -23,19 +23,22 @@ LARGE = Offer("large", MachineType(cores=16, memory="64GiB", price=0.8), 6, 1.0,
 GPU = Offer("gpu", MachineType(cores=16, memory="64GiB", gpus=2, speed_gpu=9.0, price=3.0), 2, 9.0, "gpu")
 MIXED = ClusterPlan({SMALL: 3, LARGE: 2}, Demand(serial=600.0, spread=(0.5, 3.0)))
 ON_GPUS = ClusterPlan({GPU: 5}, Demand(serial=600.0))
-PLANS = pytest.mark.parametrize("plan", [MIXED, ON_GPUS], ids=["mixed", "gpus"])
+PLANS = (MIXED, ON_GPUS)
 
 
 def spark(plan: ClusterPlan) -> SparkOptions:
     return SparkOptions.of([*shlex.split(spark_submit(plan)), "jobs/fit.py"], Path("none"), {"SPARK_CONF_DIR": "none"})
 
 
-@PLANS
-def test_executors_of_spark_have_the_workers_of_the_plan(plan) -> None:
-    options = spark(plan)
-    assert options.application == ("jobs/fit.py",)
-    cores, task_cpus = int(options.values["--executor-cores"]), int(options.properties["spark.task.cpus"])
-    assert int(options.values["--num-executors"]) * cores // task_cpus == plan.workers
+def test_executors_of_spark_have_the_workers_of_the_plan_and_their_tasks_a_gpu() -> None:
+    for plan in PLANS:
+        options = spark(plan)
+        assert options.application == ("jobs/fit.py",)
+        cores, task_cpus = int(options.values["--executor-cores"]), int(options.properties["spark.task.cpus"])
+        assert int(options.values["--num-executors"]) * cores // task_cpus == plan.workers
+    properties = spark(ON_GPUS).properties
+    assert properties["spark.executor.resource.gpu.amount"] == "2"
+    assert properties["spark.task.resource.gpu.amount"] == "1"
 
 
 def test_executors_of_spark_fit_the_memory_and_the_cores_of_each_machine() -> None:
@@ -46,12 +49,6 @@ def test_executors_of_spark_fit_the_memory_and_the_cores_of_each_machine() -> No
     for offer in MIXED.machines:
         assert memory * offer.slots // slots <= offer.machine.usable_memory
         assert int(options.values["--executor-cores"]) * offer.slots // slots <= offer.machine.cores
-
-
-def test_a_task_of_spark_has_a_gpu() -> None:
-    properties = spark(ON_GPUS).properties
-    assert properties["spark.executor.resource.gpu.amount"] == "2"
-    assert properties["spark.task.resource.gpu.amount"] == "1"
 
 
 def test_an_engine_file_of_dask_is_read(tmp_path) -> None:
@@ -71,8 +68,10 @@ def test_dask_takes_the_options_of_workers() -> None:
     assert dask_worker(GPU, None)[:3] == ["dask", "cuda", "worker"]
 
 
-@PLANS
-def test_a_header_of_slurm_is_a_script_whose_components_are_the_types(plan, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("plan", "time", "gpus"), [(MIXED, "0-01:00:00", [None, None]), (ON_GPUS, "0-00:20:00", ["2"])]
+)
+def test_a_header_of_slurm_is_a_script_whose_components_are_the_types(plan, time, gpus, tmp_path) -> None:
     script = tmp_path / "job.sh"
     script.write_text(sbatch_header(plan))
     subprocess.run(["bash", "-n", script], check=True)
@@ -80,30 +79,25 @@ def test_a_header_of_slurm_is_a_script_whose_components_are_the_types(plan, tmp_
     parts = " ".join(lines).split(" hetjob ")
     options = [dict(option.removeprefix("--").split("=") for option in part.split()) for part in parts]
     assert [(each["constraint"], int(each["nodes"])) for each in options] == list(plan.counts.items())
-    assert {each["time"] for each in options} == {"0-01:00:00" if plan is MIXED else "0-00:20:00"}
-    assert [each.get("gpus-per-node") for each in options] == (["2"] if plan is ON_GPUS else [None, None])
+    assert {each["time"] for each in options} == {time}
+    assert [each.get("gpus-per-node") for each in options] == gpus
 
 
-@PLANS
-def test_manifests_of_kubernetes_have_a_pod_for_each_machine(plan) -> None:
-    cluster, *groups = yaml.safe_load_all(dask_cluster(plan))
-    assert {each["apiVersion"] for each in (cluster, *groups)} == {"kubernetes.dask.org/v1"}
-    assert all(group["spec"]["cluster"] == cluster["metadata"]["name"] for group in groups)
-    pods = {}
-    for each in (cluster, *groups):
-        worker = each["spec"]["worker"]
-        pods[worker["spec"]["nodeSelector"]["node.kubernetes.io/instance-type"]] = worker["replicas"]
-    assert pods == plan.counts
+def test_manifests_of_kubernetes_have_a_pod_for_each_machine() -> None:
+    for plan in PLANS:
+        cluster, *groups = yaml.safe_load_all(dask_cluster(plan))
+        assert {each["apiVersion"] for each in (cluster, *groups)} == {"kubernetes.dask.org/v1"}
+        assert all(group["spec"]["cluster"] == cluster["metadata"]["name"] for group in groups)
+        workers = [each["spec"]["worker"] for each in (cluster, *groups)]
+        pods = {each["spec"]["nodeSelector"]["node.kubernetes.io/instance-type"]: each["replicas"] for each in workers}
+        assert pods == plan.counts
 
 
-def test_the_scheduler_of_kubernetes_is_reached_by_its_service() -> None:
+def test_the_scheduler_of_kubernetes_is_reached_by_its_service_and_pods_ask_for_their_gpus() -> None:
     scheduler = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["scheduler"]
     (container,) = scheduler["spec"]["containers"]
     assert {port["targetPort"] for port in scheduler["service"]["ports"]} == {
         port["name"] for port in container["ports"]
     }
-
-
-def test_a_pod_with_gpus_asks_for_them() -> None:
     (container,) = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["worker"]["spec"]["containers"]
     assert container["resources"]["limits"]["nvidia.com/gpu"] == 2

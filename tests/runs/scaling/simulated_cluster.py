@@ -104,21 +104,10 @@ class Cluster:
         self, kind: str, worker: int, fragment: int | None, start: float, phases: dict[str, float], rows: int
     ) -> None:
         """Keep the record of a task."""
-        seconds = sum(phases.values())
+        span, seconds = len(self.spans) - 1, sum(phases.values())
+        counts, cpu = {"rows_in": rows}, (0.0, seconds)
         self.records.append(
-            TaskRecord(
-                span=len(self.spans) - 1,
-                kind=kind,
-                fragment=fragment,
-                host="simulated",
-                pid=worker,
-                start=start,
-                seconds=seconds,
-                phases=phases,
-                counts={"rows_in": rows},
-                cpu=(0.0, seconds),
-                peak_memory=10**9,
-            )
+            TaskRecord(span, kind, fragment, "simulated", worker, start, seconds, phases, counts, cpu, 10**9)
         )
 
 

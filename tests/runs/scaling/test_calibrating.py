@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,31 +20,17 @@ from penstock.cli.requests import ExplainRequest
 from penstock.core.errors import ConfigError, OutputExistsError
 from penstock.runs.scaling import ScalingModel, first_rows
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.StandardScaler("x"))
-
-def evaluators(parameters):
-    return []
-"""
 MACHINES = (
     "machines:\n  small: {cores: 2, memory: 64GiB, price: 1}\n  fast: {cores: 4, memory: 64GiB, speed: 2, price: 1}\n"
 )
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory, write_pipeline: Callable[..., None]) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    for name, text in {"pipelines/line.py": PIPELINE, "conf/machines.yaml": MACHINES}.items():
-        (folder / name).parent.mkdir()
-        (folder / name).write_text(text)
+    write_pipeline(folder)
+    (folder / "conf").mkdir()
+    (folder / "conf" / "machines.yaml").write_text(MACHINES)
     pq.write_table(pa.table({"x": np.arange(3000.0)}), folder / "data.parquet")
     return folder
 
@@ -65,9 +52,13 @@ def explain(project: Path, **more: object) -> ExplainRequest:
     return ExplainRequest(**{name: getattr(given, name) for name in names}, **more)  # type: ignore[arg-type]
 
 
-def test_each_size_is_fitted_as_often_as_asked_for(calibrated: CalibrateResult) -> None:
+def test_each_size_is_fitted_as_often_as_asked_for_and_replaced_only_if_that_is(
+    calibrated: CalibrateResult, project: Path
+) -> None:
     assert [run["rows"] for run in calibrated.runs] == [1000, 2000, 1000, 2000]
     assert {run["workers"] for run in calibrated.runs} == {1}
+    with pytest.raises(OutputExistsError):
+        calibrating.calibrate(request(project))
 
 
 def test_explain_predicts_all_rows_by_the_file(project: Path, calibrated: CalibrateResult) -> None:
@@ -91,32 +82,18 @@ def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project: Path, cal
     assert fast["runs"][0]["seconds"] < small["runs"][0]["seconds"]
 
 
-def test_without_a_calibration_records_of_fits_are_taken(project: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_predicted_or_calibrated_is_refused(
+    project: Path, calibrated: CalibrateResult, tmp_path: Path
+) -> None:
+    for workers in ("0", "two", "1,,2", "-1", "1.5"):
+        with pytest.raises(ConfigError, match="whole numbers"):
+            jobs.explain(explain(project, workers=workers, calibration=calibrated.out))
     with pytest.raises(ConfigError, match="no record of a fit of line"):
         jobs.explain(explain(project, workers="1", runs=str(tmp_path)))
-
-
-@pytest.mark.parametrize("workers", ["0", "two", "1,,2", "-1", "1.5"])
-def test_workers_that_are_no_whole_numbers_are_refused(
-    project: Path, calibrated: CalibrateResult, workers: str
-) -> None:
-    with pytest.raises(ConfigError, match="whole numbers"):
-        jobs.explain(explain(project, workers=workers, calibration=calibrated.out))
-
-
-def test_a_machine_without_workers_is_refused(project: Path) -> None:
     with pytest.raises(ConfigError, match="machine is given"):
         explain(project, machine="small")
-
-
-def test_more_rows_than_there_are_are_refused(project: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the data has 3,000"):
         calibrating.calibrate(request(project, rows="5000", out=tmp_path / "new.json"))
-
-
-def test_a_calibration_is_replaced_only_if_that_is_asked_for(project: Path, calibrated: CalibrateResult) -> None:
-    with pytest.raises(OutputExistsError):
-        calibrating.calibrate(request(project))
 
 
 def test_both_commands_print_tables_and_json(

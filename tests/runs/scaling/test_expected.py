@@ -27,17 +27,8 @@ def test_of_a_run_under_way_the_share_that_is_scanned_is_that_of_runs_before() -
     assert expected.seconds == pytest.approx(6 * 0.5 + 16, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    "before", [BEFORE[:2], [*BEFORE[:2], timed(12_000, engine="dask")]], ids=["of two", "of two on this engine"]
-)
-def test_fewer_than_three_runs_say_nothing(before: list[Run]) -> None:
-    assert expected_time(BEFORE[0], before) is expected_time_under_way(BEFORE[0].info, before) is None
-
-
-def test_nothing_is_expected_of_a_run_whose_rows_are_not_known() -> None:
+def test_nothing_is_expected_by_fewer_than_three_runs_of_an_engine_without_scans_or_of_unknown_rows() -> None:
+    for before in (BEFORE[:2], [*BEFORE[:2], timed(12_000, engine="dask")]):
+        assert expected_time(BEFORE[0], before) is expected_time_under_way(BEFORE[0].info, before) is None
     assert expected_time_under_way(timed(0, read=0).info, BEFORE) is None
-
-
-def test_runs_without_a_scan_say_nothing() -> None:
-    before = [Run({**run.info, "spans": []}, TASKS.empty_table()) for run in BEFORE]
-    assert expected_time(BEFORE[0], before) is None
+    assert expected_time(BEFORE[0], [Run({**run.info, "spans": []}, TASKS.empty_table()) for run in BEFORE]) is None

@@ -14,25 +14,19 @@ from penstock.runs.scaling.least_squares import LeastSquares
 WORKERS = [1, 2, 4, 8, 16, 32]
 
 
-def test_amdahl_finds_the_serial_part_that_times_were_made_with() -> None:
+def test_amdahl_finds_the_serial_part_that_times_were_made_with_and_knows_a_largest_speedup() -> None:
     law = Amdahl.fit(WORKERS, [3.0 + 60.0 / workers for workers in WORKERS])
     assert (law.serial, law.parallel) == pytest.approx((3.0, 60.0))
     assert law.most_speedup == pytest.approx(21.0)
-
-
-def test_work_that_is_divided_as_a_whole_has_no_largest_speedup() -> None:
     law = Amdahl(serial=0.0, parallel=10.0)
     assert law.most_speedup == math.inf
     assert law.efficiency(50) == pytest.approx(1.0)
 
 
-def test_the_universal_law_finds_contention_and_coherence() -> None:
+def test_the_universal_law_finds_contention_and_coherence_and_the_best_number_of_workers() -> None:
     truth = UniversalScalability(one=100.0, contention=0.03, coherence=0.0004)
     law = UniversalScalability.fit(WORKERS, [truth.seconds(workers) for workers in WORKERS])
     assert (law.one, law.contention, law.coherence) == pytest.approx((100.0, 0.03, 0.0004))
-
-
-def test_the_time_of_the_universal_law_is_least_at_its_best_number_of_workers() -> None:
     law = UniversalScalability(one=100.0, contention=0.03, coherence=0.0004)
     tried = range(1, 500)
     assert tried[np.argmin([law.seconds(each) for each in tried])] == round(law.best_workers)
@@ -45,10 +39,10 @@ def test_without_coherence_the_universal_law_is_amdahls() -> None:
     assert universal.best_workers == math.inf
 
 
-@pytest.mark.parametrize(("workers", "seconds"), [([1, 1], [2.0, 2.0]), ([1, 2], [1.0]), ([0, 2], [1.0, 1.0])])
-def test_points_that_say_nothing_are_refused(workers: list[int], seconds: list[float]) -> None:
-    with pytest.raises(ConfigError, match="expected"):
-        Amdahl.fit(workers, seconds)
+def test_points_that_say_nothing_are_refused() -> None:
+    for workers, seconds in (([1, 1], [2.0, 2.0]), ([1, 2], [1.0]), ([0, 2], [1.0, 1.0])):
+        with pytest.raises(ConfigError, match="expected"):
+            Amdahl.fit(workers, seconds)
 
 
 def test_errors_in_proportion_do_not_bend_a_line() -> None:

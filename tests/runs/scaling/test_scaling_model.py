@@ -41,29 +41,23 @@ def cold(tasks: int) -> ps.runs.Run:
     return run([span("scan", 0.0, tasks + 2.0)], rows, tasks + 2.0, engine={"slots": 1})
 
 
-def test_what_only_the_first_task_of_a_worker_takes_is_taken_once() -> None:
+def test_what_only_the_first_task_of_a_worker_takes_is_taken_once_a_worker() -> None:
     found = ScalingModel.fit([cold(2), cold(8)]).predict([100] * 32)
     assert found.seconds == pytest.approx(34.0)
     phases = {name: each.seconds for name, each in found.phases.items() if each.seconds}
     assert phases == pytest.approx({"decode": 2.0, "compute": 32.0})
-
-
-def test_each_worker_has_a_first_task() -> None:
     found = ScalingModel.fit([cold(2), cold(8)]).predict([100] * 32, workers=4)
     assert found.seconds == pytest.approx(2 + 32 / 4)
 
 
-def test_failed_runs_are_left_out_and_none_is_refused() -> None:
+def test_failed_runs_are_left_out_and_what_cannot_be_predicted_is_refused() -> None:
     run = Cluster(1).run([PIECE], SCAN)
     failed = replace(run, info={**run.info, "status": "failed"})
     with pytest.raises(ConfigError, match="0 runs that have ended well"):
         ScalingModel.fit([failed])
-
-
-@pytest.mark.parametrize("given", [{"workers": 0}, {"speed": 0.0}, {"level": 1.0}])
-def test_what_cannot_be_predicted_is_refused(given: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(given))):
-        model().predict(PIECE, **given)  # type: ignore[arg-type]
+    for given in ({"workers": 0}, {"speed": 0.0}, {"level": 1.0}):
+        with pytest.raises(ConfigError, match=next(iter(given))):
+            model().predict(PIECE, **given)  # type: ignore[arg-type]
 
 
 def test_an_interval_of_more_confidence_is_wider() -> None:
@@ -86,20 +80,14 @@ def test_the_best_number_of_workers_is_where_communication_outgrows_what_is_gain
 
 
 def test_a_scan_says_what_it_is_bound_by() -> None:
-    assert [span.bound for span in model(driver=500.0).predict([PIECE] * 16, workers=2).spans] == [
-        "decode",
-        "boosting",
-        "driver",
-    ]
+    spans = model(driver=500.0).predict([PIECE] * 16, workers=2).spans
+    assert [span.bound for span in spans] == ["decode", "boosting", "driver"]
 
 
-def test_a_model_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
+def test_a_model_is_read_back_as_it_was_saved_and_other_files_are_refused(tmp_path: Path) -> None:
     found = model()
     found.save(tmp_path / "calibration.json")
     assert ScalingModel.load(tmp_path / "calibration.json").predict(9 * PIECE) == found.predict(9 * PIECE)
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"spans": {}}')
     with pytest.raises(CorruptFileError, match="no calibration"):
         ScalingModel.load(tmp_path / "other.json")
@@ -107,11 +95,12 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         ScalingModel.load(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("workers", [1, 5])
-def test_placement_is_given_the_time_that_is_predicted(workers: int) -> None:
+def test_placement_is_given_the_time_that_is_predicted() -> None:
     rows, found = [PIECE] * 32, model(latency=0.01)
-    demand = found.workload(rows).demand(workers)
-    assert demand.seconds(speed=workers, slowest=1.0) == pytest.approx(found.predict(rows, workers=workers).seconds)
+    for workers in (1, 5):
+        demand = found.workload(rows).demand(workers)
+        expected = found.predict(rows, workers=workers).seconds
+        assert demand.seconds(speed=workers, slowest=1.0) == pytest.approx(expected)
 
 
 def test_a_fit_on_an_engine_is_predicted_by_its_scans_and_trainings(engine: Engine, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from penstock.runs.scaling.schedule import MergeTree, makespan
 from penstock.runs.scaling.train_model import slowest
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 6])
-def test_equal_tasks_end_in_waves(workers: int) -> None:
-    assert makespan([2.0] * 6, workers) == 2.0 * -(-6 // workers)
+def test_tasks_end_in_waves_after_gaps_and_as_fast_as_the_scheduler_starts_them() -> None:
+    assert [makespan([2.0] * 6, workers) for workers in (1, 2, 3, 5, 6)] == [12.0, 6.0, 4.0, 4.0, 2.0]
+    assert makespan([1.0] * 4, 2, gaps=[0.5] * 4) == 2.5
+    assert makespan([1.0] * 100, 100, dispatch=3.0) == pytest.approx(99 * 3.0 + 1.0)
 
 
 def test_grahams_bounds_hold() -> None:
@@ -24,26 +25,18 @@ def test_grahams_bounds_hold() -> None:
         assert makespan(durations, workers) <= share + max(durations)
 
 
-def test_a_gap_is_before_every_task_but_the_first_of_a_worker() -> None:
-    assert makespan([1.0] * 4, 2, gaps=[0.5] * 4) == 2.5
-
-
-def test_a_slow_scheduler_decides_however_many_workers_there_are() -> None:
-    assert makespan([1.0] * 100, 100, dispatch=3.0) == pytest.approx(99 * 3.0 + 1.0)
-
-
 def test_tasks_are_merged_by_as_many_as_engines_merge() -> None:
     assert schedule.ARITY == ARITY
 
 
-@pytest.mark.parametrize("tasks", [1, 2, 8, 9, 64, 65, 100])
-def test_the_merges_are_those_of_a_tree_reduction(tasks: int) -> None:
-    merged: list[int] = []
-    tree = TreeReduction(lambda parts: merged.append(len(parts)))
-    for _ in range(tasks):
-        tree.push(None)
-    tree.result()
-    assert MergeTree.of(tasks)[:2] == (len(merged), sum(merged))
+def test_the_merges_are_those_of_a_tree_reduction() -> None:
+    for tasks in (1, 2, 8, 9, 64, 65, 100):
+        merged: list[int] = []
+        tree = TreeReduction(lambda parts, merged=merged: merged.append(len(parts)))
+        for _ in range(tasks):
+            tree.push(None)
+        tree.result()
+        assert MergeTree.of(tasks)[:2] == (len(merged), sum(merged)), tasks
 
 
 def test_the_slowest_of_many_is_the_largest_there_is() -> None:

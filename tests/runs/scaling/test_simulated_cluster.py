@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -19,17 +20,9 @@ TRAINING = Training(rounds=50, per_row=3e-7, fixed=0.02, reduced_bytes=5e6)
 
 def uneven(workers: int, pieces: int, seed: int) -> Run:
     """Return a run on uneven workers that fail now and then, over a network that takes its time."""
-    cluster = Cluster(
-        workers,
-        speeds=SPEEDS,
-        latency=0.002,
-        bandwidth=1e9,
-        dispatch=0.001,
-        failures=0.002,
-        recovery=2.0,
-        noise=0.05,
-        seed=seed,
-    )
+    network = {"latency": 0.002, "bandwidth": 1e9, "dispatch": 0.001}
+    chance = {"failures": 0.002, "recovery": 2.0, "noise": 0.05}
+    cluster = Cluster(workers, speeds=SPEEDS, seed=seed, **network, **chance)
     return cluster.run([PIECE] * pieces, SCAN, TRAINING, driver=1.0)
 
 
@@ -40,19 +33,15 @@ def calibrated() -> ScalingModel:
 
 
 @pytest.mark.parametrize("workers", [1, 16, 64, 256])
-def test_a_run_is_predicted_within_a_tenth_up_to_256_workers(workers: int) -> None:
+def test_a_run_is_predicted_within_a_tenth_up_to_256_workers_and_phases_apart(workers: int) -> None:
     truth = uneven(workers, 1024, seed=7)
     prediction = calibrated().predict([PIECE] * 1024, workers=workers)
     assert prediction.seconds == pytest.approx(truth.seconds, rel=0.1)
     assert prediction.interval[0] < truth.seconds < prediction.interval[1]
-
-
-@pytest.mark.parametrize("workers", [16, 64])
-def test_computation_and_communication_are_predicted_apart(workers: int) -> None:
-    truth = RunObservation.of(uneven(workers, 1024, seed=7)).phases()
-    predicted = calibrated().predict([PIECE] * 1024, workers=workers).phases
-    for phase in ("decode", "compute", "train", "communicate", "merge"):
-        assert predicted[phase].seconds == pytest.approx(truth[phase], rel=0.3), phase
+    if workers in (16, 64):
+        phases = RunObservation.of(truth).phases()
+        for phase in ("decode", "compute", "train", "communicate", "merge"):
+            assert prediction.phases[phase].seconds == pytest.approx(phases[phase], rel=0.3), phase
 
 
 def test_phases_add_up_to_the_time() -> None:
@@ -80,32 +69,27 @@ def predicted(pieces: int, workers: int, scan: Scan, **network: float) -> Predic
     return ScalingModel.fit(runs).predict([1] * pieces, workers=workers)
 
 
-@pytest.mark.parametrize("slots", [1, 2, 4, 12])
-def test_without_communication_the_time_is_tasks_by_slots_times_a_task(slots: int) -> None:
+def test_tasks_and_squares_of_n_by_n_are_done_in_waves() -> None:
     """T = N * P / S * T, for N items of P parts each, on S slots, of T seconds a part."""
     items, parts, seconds = 24, 5, 0.5
-    expected = items * parts / slots * seconds
-    scan = Scan(per_row=seconds)
-    assert plain(slots, items * parts, scan).seconds == pytest.approx(expected)
-    assert predicted(items * parts, slots, scan).seconds == pytest.approx(expected)
+    for slots in (1, 2, 4, 12):
+        scan, expected = Scan(per_row=seconds), items * parts / slots * seconds
+        assert plain(slots, items * parts, scan).seconds == pytest.approx(expected)
+        assert predicted(items * parts, slots, scan).seconds == pytest.approx(expected)
+    scan = Scan(per_row=2.0)
+    for side, slots in itertools.product((3, 5, 8), (1, 4, 9)):
+        expected = -(-(side**2) // slots) * 2.0
+        assert plain(slots, side**2, scan).seconds == pytest.approx(expected)
+        assert predicted(side**2, slots, scan).seconds == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("slots", [4, 16, 64])
-def test_where_communication_dominates_more_slots_gain_nothing(slots: int) -> None:
+def test_where_communication_dominates_more_slots_gain_nothing() -> None:
     """One task after another goes through the driver, which takes longer than the task on all other slots."""
     scan, network = Scan(per_row=0.1), {"dispatch": 0.2}
     expected = 99 * 0.2 + 0.1
-    assert plain(slots, 100, scan, **network).seconds == pytest.approx(expected)
-    assert predicted(100, slots, scan, **network).seconds == pytest.approx(expected, rel=0.01)
-
-
-@pytest.mark.parametrize("side", [3, 5, 8])
-@pytest.mark.parametrize("slots", [1, 4, 9])
-def test_squares_of_n_by_n_are_done_in_waves(side: int, slots: int) -> None:
-    scan = Scan(per_row=2.0)
-    expected = -(-(side**2) // slots) * 2.0
-    assert plain(slots, side**2, scan).seconds == pytest.approx(expected)
-    assert predicted(side**2, slots, scan).seconds == pytest.approx(expected)
+    for slots in (4, 16, 64):
+        assert plain(slots, 100, scan, **network).seconds == pytest.approx(expected)
+        assert predicted(100, slots, scan, **network).seconds == pytest.approx(expected, rel=0.01)
 
 
 def test_one_slot_takes_the_sum_of_tasks_and_communication_and_the_rest() -> None:
@@ -117,13 +101,8 @@ def test_one_slot_takes_the_sum_of_tasks_and_communication_and_the_rest() -> Non
 
 
 def test_a_training_without_communication_follows_amdahl() -> None:
-    training = Training(rounds=10, per_row=1e-6, fixed=0.1)
+    training, rows = Training(rounds=10, per_row=1e-6, fixed=0.1), 16 * PIECE
     runs = [Cluster(each).run([PIECE] * 16, training) for each in (1, 2, 4)]
     law = Amdahl.fit([1, 2, 4], [run.seconds for run in runs])
-    assert ScalingModel.fit(_with_rows(run, 16 * PIECE) for run in runs).predict(
-        16 * PIECE, workers=32
-    ).seconds == pytest.approx(law.seconds(32), rel=1e-3)
-
-
-def _with_rows(run: Run, rows: int) -> Run:
-    return replace(run, info={**run.info, "inputs": [{"path": "a", "rows": rows}]})
+    known = [replace(run, info={**run.info, "inputs": [{"path": "a", "rows": rows}]}) for run in runs]
+    assert ScalingModel.fit(known).predict(rows, workers=32).seconds == pytest.approx(law.seconds(32), rel=1e-3)

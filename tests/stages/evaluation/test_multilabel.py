@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from penstock.errors import DataValueError, SchemaError
+from penstock.errors import SchemaError
 from penstock.stages.evaluation.multilabel import MultilabelClassificationEvaluator
 
 PYSPARK = "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -52,24 +51,11 @@ def test_metrics_are_mllibs_and_none_where_it_has_nan(spark, local, least, undef
     assert found.reasons.keys() == undefined
 
 
-@pytest.mark.thorough
-def test_integer_weights_are_repeated_rows(local):
-    data = sample(1, 1)
-    weight = np.random.default_rng(2).integers(0, 4, 200)
-    repeated = {
-        name: [each for each, times in zip(lists, weight, strict=True) for _ in range(times)]
-        for name, lists in data.items()
-    }
-    evaluator = MultilabelClassificationEvaluator(weight="weight", metric_label=1)
-    found = evaluated(local, evaluator, **data, weight=weight)
-    assert found == pytest.approx(evaluated(local, **repeated), rel=1e-12)
-
-
-@pytest.mark.parametrize("label", ["b", "c"])
-def test_the_label_of_interest_may_be_a_string(local, label):
-    evaluator = MultilabelClassificationEvaluator(metric_label=label, metrics=["precisionByLabel"])
-    found = evaluated(local, evaluator, prediction=[["a", "b"], ["b", "c"]], label=[["b"], ["c"]])
-    assert found == {"precisionByLabel": {"b": 0.5, "c": 1.0}[label]}
+def test_the_label_of_interest_may_be_a_string(local):
+    for label, expected in {"b": 0.5, "c": 1.0}.items():
+        evaluator = MultilabelClassificationEvaluator(metric_label=label, metrics=["precisionByLabel"])
+        found = evaluated(local, evaluator, prediction=[["a", "b"], ["b", "c"]], label=[["b"], ["c"]])
+        assert found == {"precisionByLabel": expected}
 
 
 def test_a_label_that_does_not_occur_is_told(local):
@@ -98,14 +84,6 @@ def test_without_any_label_the_sums_over_labels_are_undefined(local):
     assert found["microF1Measure"] is None
 
 
-def test_without_rows_everything_is_undefined_with_a_reason(local):
-    empty = pa.array([], pa.list_(pa.string()))
-    found = evaluated(local, prediction=empty, label=empty)
-    assert set(found.values()) == {None}
-    assert set(found.reasons.values()) == {"no row has a positive weight"}
-    assert found.tables["byLabel"].num_rows == 0
-
-
 def test_the_table_of_labels_has_the_names_of_the_metrics(local):
     found = evaluated(local, prediction=[["a"], ["b"]], label=[["a"], ["a"]]).tables["byLabel"]
     assert found.to_pylist() == [
@@ -114,30 +92,15 @@ def test_the_table_of_labels_has_the_names_of_the_metrics(local):
     ]
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
+def test_columns_of_other_types_are_refused_before_reading(local, subtests):
+    for columns, message in [
         ({"prediction": [1.0], "label": [[1.0]]}, "'prediction' is double, but Multilabel.* takes lists of numbers"),
         ({"prediction": [["a"]], "label": [[1.0]]}, r"'label' is list<.*double>, .* type of column 'prediction'"),
         ({"prediction": [[1]], "label": [[1]], "weight": ["x"]}, "'weight' is string, .* takes numbers or booleans"),
         ({"prediction": [[1]]}, "'label' is not in the data"),
-    ],
-)
-def test_columns_of_other_types_are_refused_before_reading(local, columns, message):
-    evaluator = MultilabelClassificationEvaluator(weight="weight" if "weight" in columns else None)
-    with pytest.raises(SchemaError, match=message) as caught:
-        evaluated(local, evaluator, **columns)
-    assert caught.value.stage == "MultilabelClassificationEvaluator"
-
-
-@pytest.mark.parametrize("bad", [[2.0, 2.0], [2.0, None], [float("nan")], None])
-def test_a_bad_list_names_its_file_and_row(local, tmp_path, bad):
-    for part, last in enumerate([[2.0], bad]):
-        table = pa.table({"prediction": [[1], [2]], "label": [[1.0], last]})
-        pq.write_table(table, tmp_path / f"{part}.parquet")
-    with pytest.raises(DataValueError, match="column 'label' has 1 values") as caught:
-        MultilabelClassificationEvaluator().evaluate(local.read_parquet(str(tmp_path / "*.parquet")))
-    place = caught.value
-    assert place.path is not None
-    assert place.path.endswith("1.parquet")
-    assert (place.row, place.column, place.stage) == (1, "label", "MultilabelClassificationEvaluator")
+    ]:
+        with subtests.test(message):
+            evaluator = MultilabelClassificationEvaluator(weight="weight" if "weight" in columns else None)
+            with pytest.raises(SchemaError, match=message) as caught:
+                evaluated(local, evaluator, **columns)
+            assert caught.value.stage == "MultilabelClassificationEvaluator"

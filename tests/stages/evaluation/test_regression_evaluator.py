@@ -7,7 +7,7 @@ from sklearn import metrics as sk
 
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError
-from penstock.stages.evaluation import RegressionEvaluator, evaluate
+from penstock.stages.evaluation import RegressionEvaluator
 from penstock.statistics.evaluation.histogram import Residuals
 from penstock.statistics.evaluation.regression import RegressionErrors
 
@@ -30,43 +30,26 @@ def scored():
     return dataset(columns(), fragment_bytes=2000)
 
 
-@pytest.mark.spark
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-@pytest.mark.parametrize("through_origin", [False, True])
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_metrics_are_mllibs(spark, weight, through_origin):
-    from pyspark.ml.evaluation import RegressionEvaluator as MLlib
-
+def test_metrics_are_scikit_learns():
     data = columns()
-    rows = list(zip(*(column.tolist() for column in data.values()), strict=True))
-    frame = spark.createDataFrame(rows, list(data)).coalesce(1).cache()
-    options = {"weightCol": weight} if weight else {}
-    theirs = {name: MLlib(metricName=name, throughOrigin=through_origin, **options) for name in MLLIBS}
-    mine = RegressionEvaluator(weight=weight, through_origin=through_origin, metrics=MLLIBS)
-    expected = {name: evaluator.evaluate(frame) for name, evaluator in theirs.items()}
-    assert mine.evaluate(scored()) == pytest.approx(expected, rel=1e-12)
-    better = {name: evaluator.isLargerBetter() for name, evaluator in theirs.items()}
-    assert {name: mine.is_larger_better(name) for name in MLLIBS} == better
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_the_other_metrics_are_scikit_learns(weight):
-    data = columns()
-    label, prediction, weights = data["label"], data["prediction"], data["w"] if weight else None
-    found = RegressionEvaluator(weight=weight, quantile=0.9, metrics=OURS).evaluate(scored())
-    mape = sk.mean_absolute_percentage_error(label, prediction, sample_weight=weights)
-    assert found["mape"] == pytest.approx(mape, rel=1e-12)
-    loss = sk.mean_pinball_loss(label, prediction, sample_weight=weights, alpha=0.9)
-    assert found["pinballLoss"] == pytest.approx(loss, rel=1e-12)
-    assert found["maxError"] == sk.max_error(label, prediction)
-    median = np.quantile(np.abs(label - prediction), 0.5, method="inverted_cdf", weights=weights)
-    assert abs(found["medianAbsoluteError"] - median) <= found.bounds["medianAbsoluteError"] < 1e-2
-
-
-@pytest.mark.thorough
-def test_all_metrics_are_reported_in_order_unless_some_are_asked_for():
-    assert list(RegressionEvaluator().evaluate(scored())) == MLLIBS + OURS
+    label, prediction = data["label"], data["prediction"]
+    found = RegressionEvaluator().evaluate(scored())
+    assert list(found) == MLLIBS + OURS
+    assert found["rmse"] == pytest.approx(sk.root_mean_squared_error(label, prediction), rel=1e-12)
+    assert found["r2"] == pytest.approx(sk.r2_score(label, prediction), rel=1e-12)
+    assert found["var"] == pytest.approx(np.mean((prediction - label.mean()) ** 2), rel=1e-12)
+    for weight, given in [(None, {}), ("w", {"sample_weight": data["w"]})]:
+        found = RegressionEvaluator(weight=weight, quantile=0.9).evaluate(scored())
+        assert found["mse"] == pytest.approx(sk.mean_squared_error(label, prediction, **given), rel=1e-12)
+        assert found["mae"] == pytest.approx(sk.mean_absolute_error(label, prediction, **given), rel=1e-12)
+        mape = sk.mean_absolute_percentage_error(label, prediction, **given)
+        assert found["mape"] == pytest.approx(mape, rel=1e-12)
+        loss = sk.mean_pinball_loss(label, prediction, alpha=0.9, **given)
+        assert found["pinballLoss"] == pytest.approx(loss, rel=1e-12)
+        assert found["maxError"] == sk.max_error(label, prediction)
+        weights = data["w"] if weight else None
+        median = np.quantile(np.abs(label - prediction), 0.5, method="inverted_cdf", weights=weights)
+        assert abs(found["medianAbsoluteError"] - median) <= found.bounds["medianAbsoluteError"] < 1e-2
 
 
 @pytest.mark.thorough
@@ -87,42 +70,32 @@ def test_tables_have_the_residuals():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("metrics", "kinds"),
-    [("mae", [RegressionErrors]), ("medianAbsoluteError", [Residuals]), (None, [RegressionErrors, Residuals])],
-)
-def test_only_what_the_metrics_need_is_gathered(metrics, kinds):
-    evaluator = RegressionEvaluator(metrics=metrics)
-    assert [type(each) for each in evaluator.statistics(pa.schema([])).values()] == kinds
-    assert list(evaluator.evaluate(scored())) == list(evaluator.names)
+def test_only_what_the_metrics_need_is_gathered():
+    both = [RegressionErrors, Residuals]
+    for metrics, kinds in [("mae", [RegressionErrors]), ("medianAbsoluteError", [Residuals]), (None, both)]:
+        evaluator = RegressionEvaluator(metrics=metrics)
+        assert [type(each) for each in evaluator.statistics(pa.schema([])).values()] == kinds
+        assert list(evaluator.evaluate(scored())) == list(evaluator.names)
 
 
-def test_a_label_of_zero_leaves_only_mape_undefined():
+def test_labels_of_zero_or_of_one_value_leave_only_one_metric_undefined():
+    found = RegressionEvaluator().evaluate(dataset({"label": [2.0, 2.0], "prediction": [1.0, 3.0]}))
+    assert found.reasons == {"r2": "the labels do not vary, or the weights sum to 1"}
+    assert (found["r2"], found["mse"]) == (None, 1.0)
     found = RegressionEvaluator().evaluate(dataset({"label": [0.0, 2.0], "prediction": [1.0, 2.5]}))
     assert found.reasons == {"mape": "1 rows have a label of 0, relative to which there is no error"}
     assert found["maxError"] == 1.0
 
 
-@pytest.mark.parametrize("rows", [0, 2])
-def test_without_weight_all_is_undefined_with_a_reason(rows):
-    ones = pa.array([1.0] * rows, pa.float64())
-    data = {"label": ones, "prediction": ones, "w": pa.array([0.0] * rows, pa.float64())}
-    found = RegressionEvaluator(weight="w").evaluate(dataset(data))
-    assert found == dict.fromkeys(MLLIBS + OURS)
-    assert set(found.reasons.values()) == {"no row has a positive weight"}
-    assert found.bounds == {}
-    assert found.tables["residualQuantiles"]["value"].null_count == 7
-
-
-@pytest.mark.thorough
-def test_slices_and_a_bootstrap_have_every_metric():
-    data = {**columns(), "part": np.arange(ROWS) % 2}
-    found = evaluate(dataset(data), [RegressionEvaluator()], slices=["part"], bootstrap=20)
-    halves = RegressionEvaluator().evaluate(dataset({name: values[::2] for name, values in data.items()}))
-    first = found.slices["part"].to_pylist()[0]
-    assert {name: first[name] for name in halves} == pytest.approx(halves, rel=1e-12)
-    assert all(low <= found[name] <= high for name, (low, high) in found.intervals.items())
-    assert list(found.intervals) == MLLIBS + OURS
+def test_without_weight_all_is_undefined_with_a_reason():
+    for rows in (0, 2):
+        ones = pa.array([1.0] * rows, pa.float64())
+        data = {"label": ones, "prediction": ones, "w": pa.array([0.0] * rows, pa.float64())}
+        found = RegressionEvaluator(weight="w").evaluate(dataset(data))
+        assert found == dict.fromkeys(MLLIBS + OURS)
+        assert set(found.reasons.values()) == {"no row has a positive weight"}
+        assert found.bounds == {}
+        assert found.tables["residualQuantiles"]["value"].null_count == 7
 
 
 def test_a_bad_value_is_refused_by_each_alone():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from digits_network import Digits, bring
 
 
 @pytest.fixture(scope="session")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Digits:
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from digits_network import bring
+
     return bring(tmp_path_factory.mktemp("digits"))

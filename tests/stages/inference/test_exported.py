@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,113 +14,84 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import torch
-from digits_network import exported
-from torch import nn
 
 import penstock as ps
 from penstock.errors import ConfigError, UnsupportedStepError
 from penstock.stages import TorchInference
-from penstock.stages.inference._exported import read_program
-from penstock.stages.inference._program import load_program
-
-BATCH = torch.export.Dim("batch")
 
 
-class Shapes(nn.Module):
-    """Uses sizes, lists, indices, constants, types and devices as arguments."""
+def modules() -> Any:
+    """Modules to export."""
+    import exported_modules
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("steps", torch.arange(3))
-        self.offset = torch.full((2, 3), 0.5)
-
-    def forward(self, x):
-        rows = x.shape[0]
-        left, right = torch.split(x, [2, 4], dim=2)
-        largest, place = right.max(dim=2, keepdim=True)
-        both = torch.cat([left * 2, largest, place.to(x.dtype)], dim=2).reshape(rows * 2, -1)
-        made = both.reshape(rows, -1) + torch.zeros(rows, 8, device=x.device).masked_fill(x[:, 0, :1] > 0, -1e30)
-        spread = (made.clamp(-9, 9).reshape(rows, 2, 4)[..., :3] * self.offset).std(dim=(1, 2))
-        return spread.unsqueeze(1).expand(rows, 3) * (self.steps + 1)
+    return exported_modules
 
 
-class Attention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True, activation="gelu")
+def exported(*given: Any) -> Any:
+    from digits_network import exported
 
-    def forward(self, x):
-        return self.layer(x).mean(dim=1).softmax(dim=-1)
+    return exported(*given)
 
 
-class InPlace(nn.Module):
-    def forward(self, x):
-        return nn.functional.relu(x, inplace=True).add_(1).sum(dim=(1, 2))
+def read_program(data: bytes) -> Any:
+    from penstock.stages.inference._exported import read_program
+
+    return read_program(data)
 
 
-class Tied(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.one = nn.Linear(6, 6)
-        self.two = nn.Linear(6, 6)
-        self.two.weight = self.one.weight
+def load_program(graph: Any, weights: Any, device: Any) -> Any:
+    import torch
 
-    def forward(self, x):
-        return self.two(torch.tanh(self.one(x)))
+    from penstock.stages.inference._program import load_program
 
-
-def archived(program: torch.export.ExportedProgram) -> bytes:
-    sink = io.BytesIO()
-    torch.export.save(program, sink)
-    return sink.getvalue()
+    return load_program(graph, weights, torch.device(device))
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("module", [Shapes, Attention, InPlace, Tied])
-def test_a_program_gives_what_its_module_gives(module):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network, values = module().eval(), torch.randn(5, 2, 6)
-    graph, weights = read_program(archived(exported(network, values[:2])))
-    program = load_program(json.loads(json.dumps(graph)), weights, torch.device("cpu"))
-    with torch.inference_mode():
-        torch.testing.assert_close(program(values.clone()), network(values.clone()), rtol=1e-5, atol=1e-6)
-    assert graph["takes"] == [None, 2, 6]
+def test_a_program_gives_what_its_module_gives(subtests):
+    import torch
+
+    for kind in (modules().Shapes, modules().Attention, modules().InPlace, modules().Tied):
+        with subtests.test(module=kind.__name__):
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                network, values = kind().eval(), torch.randn(5, 2, 6)
+            graph, weights = read_program(modules().archived(exported(network, values[:2])))
+            program = load_program(json.loads(json.dumps(graph)), weights, "cpu")
+            with torch.inference_mode():
+                torch.testing.assert_close(program(values.clone()), network(values.clone()), rtol=1e-5, atol=1e-6)
+            assert graph["takes"] == [None, 2, 6]
 
 
 def test_values_are_let_go_when_no_later_node_reads_them():
-    graph, weights = read_program(archived(exported(nn.Sequential(*(nn.ReLU() for _ in range(4))), torch.ones(2, 3))))
-    program = load_program(graph, weights, torch.device("cpu"))
-    assert [len(names) for names in program._idle] == [1, 1, 1, 1]
+    import torch
+    from torch import nn
+
+    program = exported(nn.Sequential(*(nn.ReLU() for _ in range(4))), torch.ones(2, 3))
+    loaded = load_program(*read_program(modules().archived(program)), "cpu")
+    assert [len(names) for names in loaded._idle] == [1, 1, 1, 1]
 
 
-class Two(nn.Module):
-    def forward(self, x):
-        return x, x + 1
+def test_what_is_no_network_from_one_batch_to_one_is_refused():
+    import torch
 
-
-class Pair(nn.Module):
-    def forward(self, x, y):
-        return x + y
-
-
-@pytest.mark.parametrize(
-    ("program", "problem"),
-    [
-        (lambda: torch.export.export(Two(), (torch.ones(2, 3),)), r"1 input\(s\) and 2 output\(s\)"),
-        (lambda: torch.export.export(Pair(), (torch.ones(2, 3),) * 2), r"2 input\(s\) and 1 output\(s\)"),
-        (lambda: torch.export.export(nn.BatchNorm1d(3).train(), (torch.ones(2, 3),)), r"call eval\(\) on the module"),
-    ],
-)
-def test_what_is_no_network_from_one_batch_to_one_is_refused(program, problem):
-    with pytest.raises(ValueError, match=problem):
-        read_program(archived(program()))
+    rows = torch.ones(2, 3)
+    for module, given, problem in (
+        (modules().Two(), (rows,), r"1 input\(s\) and 2 output\(s\)"),
+        (modules().Pair(), (rows, rows), r"2 input\(s\) and 1 output\(s\)"),
+        (torch.nn.BatchNorm1d(3).train(), (rows,), r"call eval\(\) on the module"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            read_program(modules().archived(torch.export.export(module, given)))
 
 
 @pytest.fixture(scope="module")
 def good() -> bytes:
-    return archived(exported(nn.Sequential(nn.Linear(2, 2), nn.GELU(approximate="tanh")), torch.ones(2, 2)))
+    import torch
+    from torch import nn
+
+    module = nn.Sequential(nn.Linear(2, 2), nn.GELU(approximate="tanh"))
+    return modules().archived(exported(module, torch.ones(2, 2)))
 
 
 def rewritten(data: bytes, change: Callable[[str, bytes], bytes | None]) -> bytes:
@@ -155,6 +127,8 @@ class Trap:
 
 
 def saved(value: Any) -> bytes:
+    import torch
+
     sink = io.BytesIO()
     torch.save(value, sink)
     return sink.getvalue()
@@ -196,73 +170,53 @@ def test_expressions_and_guards_are_never_evaluated(good, tmp_path):
         document["guards_code"] = [code]
         document["range_constraints"] = {code: {"min_val": 0, "max_val": 9}}
 
+    import torch
+
     graph, weights = read_program(with_model(good, edit))
     load_program(graph, weights, torch.device("cpu"))(torch.ones(3, 2))
     assert not (tmp_path / "trace").exists()
     assert "__import__" not in json.dumps(graph)
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
+def test_no_operator_but_atens_and_arithmetic_is_taken(good):
+    for target in (
         "torch.os.system", "torch.hub.load", "torch.serialization.os.system", "_operator.attrgetter", "math.os",
         "torch.ops.aten.__class__.default", "torch.ops.aten.relu.__init__", "torch.ops.aten.relu.no_overload",
         "torch.ops.prim.Print.default", "#extension:run", "print", "_operator.methodcaller",
-    ],
-)  # fmt: skip
-def test_no_operator_but_atens_and_arithmetic_is_taken(target, good):
-    with pytest.raises(ValueError, match=r"is not one of ATen's, nor arithmetic"):
-        read_program(with_model(good, lambda document: node(document).update(target=target)))
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"is not one of ATen's, nor arithmetic"):
+            read_program(with_model(good, lambda document, target=target: node(document).update(target=target)))
 
 
-@pytest.mark.parametrize(
-    "argument",
-    [
-        {"as_string": "/etc/passwd"},
-        {"as_operator": "torch.os.system"},
-        {"as_graph": {"name": "g", "graph": {}}},
-        {"as_custom_obj": {"name": "x", "class_fqn": "os.system"}},
-        {"as_scalar_type": 9},
-        {"as_layout": 1},
-    ],
-    ids=lambda argument: next(iter(argument)),
-)
-def test_arguments_that_are_not_numbers_tensors_or_known_words_are_refused(argument, good):
-    with pytest.raises(ValueError, match="is not taken"):
-        read_program(with_model(good, lambda document: node(document)["inputs"][0].update(arg=argument)))
+def test_arguments_that_are_not_known_numbers_tensors_or_words_are_refused(good):
+    for argument, problem in (
+        ({"as_string": "/etc/passwd"}, "is not taken"),
+        ({"as_operator": "torch.os.system"}, "is not taken"),
+        ({"as_graph": {"name": "g", "graph": {}}}, "is not taken"),
+        ({"as_custom_obj": {"name": "x", "class_fqn": "os.system"}}, "is not taken"),
+        ({"as_scalar_type": 9}, "is not taken"),
+        ({"as_layout": 1}, "is not taken"),
+        ({"as_tensor": {"name": "nothing"}}, "reads 'nothing', which no node before it makes"),
+    ):
+        changed = with_model(good, lambda document, arg=argument: node(document)["inputs"][0].update(arg=arg))
+        with pytest.raises(ValueError, match=problem):
+            read_program(changed)
 
 
-def test_a_value_that_no_node_makes_is_refused(good):
-    with pytest.raises(ValueError, match="reads 'nothing', which no node before it makes"):
-        read_program(
-            with_model(
-                good, lambda document: node(document)["inputs"][0].update(arg={"as_tensor": {"name": "nothing"}})
-            )
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda name, content: None if name == "models/model.json" else content, r"no models/model\.json"),
-        (lambda name, content: None if name == "data/weights/weight_0" else content, "no data/weights/weight_0"),
-    ],
-)
-def test_an_archive_that_lacks_a_part_is_refused(change, problem, good):
-    with pytest.raises(ValueError, match=problem):
-        read_program(rewritten(good, change))
-
-
-def test_another_version_of_the_format_is_refused(good):
+def test_an_archive_that_lacks_a_part_or_is_of_another_version_is_refused(good):
+    for part in ("models/model.json", "data/weights/weight_0"):
+        with pytest.raises(ValueError, match=f"no {re.escape(part)}"):
+            read_program(rewritten(good, lambda name, content, part=part: None if name == part else content))
     with pytest.raises(ValueError, match="schema is of version"):
         read_program(with_model(good, lambda document: document["schema_version"].update(major=9)))
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\x80\x02K\x01."])
-def test_what_is_no_archive_is_an_error_that_says_what_to_do(content, tmp_path):
-    (tmp_path / "n.pt2").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"n\.pt2 is no program of torch\.export[\s\S]*ONNX"):
-        TorchInference(["a", "b"], program=tmp_path / "n.pt2").bind(pa.schema({"a": pa.float64(), "b": pa.float64()}))
+def test_what_is_no_archive_is_an_error_that_says_what_to_do(tmp_path):
+    schema = pa.schema({"a": pa.float64(), "b": pa.float64()})
+    for content in (b"", b"PK\x03\x04 no archive", b"\x80\x02K\x01."):
+        (tmp_path / "n.pt2").write_bytes(content)
+        with pytest.raises(ConfigError, match=r"n\.pt2 is no program of torch\.export[\s\S]*ONNX"):
+            TorchInference(["a", "b"], program=tmp_path / "n.pt2").bind(schema)
 
 
 def test_a_stored_graph_that_was_tampered_with_does_not_run(good, tmp_path):

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pyarrow as pa
 import pytest
-import torch
-from digits_network import Digits
-from onnx import TensorProto, helper, numpy_helper
-from safetensors.torch import save_file
 
 import penstock as ps
 from penstock import devices
@@ -21,13 +17,12 @@ from penstock.devices import Device
 from penstock.errors import ArtifactError, ConfigError, DataValueError, MissingInputError, SchemaError
 from penstock.stages import OnnxInference, TorchInference
 from penstock.stages.base import Blob
-from penstock.stages.inference import _onnx
 from penstock.stages.modules import register_module
 
 FORMS = ("weights", "program", "onnx")
 
 
-def stage(form: str, digits: Digits, **options: Any) -> TorchInference | OnnxInference:
+def stage(form: str, digits: Any, **options: Any) -> TorchInference | OnnxInference:
     if form == "onnx":
         return OnnxInference("image", digits.onnx, **options)
     if form == "program":
@@ -49,52 +44,42 @@ def test_the_network_has_learned_digits(digits):
     assert (digits.scores.argmax(axis=1) == digits.labels).mean() > 0.9
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_scores_are_those_of_pytorch(form, digits, engine):
+def test_scores_are_those_of_pytorch(digits, engine, subtests):
     data = engine.from_arrow(digits.table, fragment_bytes=20_000)
     assert len(data.fragments) > 2
-    model = ps.Pipeline(stage(form, digits)).fit(data)
-    table = model.transform(data).to_arrow()
-    assert table.schema.field("prediction").type == pa.list_(pa.float32())
-    np.testing.assert_allclose(predictions(table), digits.scores, atol=1e-5)
+    for form in FORMS:
+        with subtests.test(form=form):
+            table = ps.Pipeline(stage(form, digits)).fit(data).transform(data).to_arrow()
+            assert table.schema.field("prediction").type == pa.list_(pa.float32())
+            np.testing.assert_allclose(predictions(table), digits.scores, atol=1e-5)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("form", FORMS)
-def test_a_saved_model_scores_without_the_files(form, digits, local, tmp_path):
-    data = local.from_arrow(digits.table.slice(0, 50))
-    model = ps.Pipeline(stage(form, digits)).fit(data)
-    model.save(tmp_path / "model")
-    again = ps.PipelineModel.load(tmp_path / "model")
-    assert again.digest == model.digest
-    moved = pa.table({"image": digits.table["image"].slice(50, 7)})
-    np.testing.assert_allclose(predictions(again.transform(local.from_arrow(moved)).to_arrow()), digits.scores[50:57],
-                               atol=1e-5)  # fmt: skip
-    assert not list((tmp_path / "model").rglob("*.pt2"))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("form", FORMS)
-def test_loading_a_model_imports_neither_library(form, digits, local, tmp_path):
-    ps.Pipeline(stage(form, digits)).fit(local.from_arrow(digits.table.slice(0, 3))).save(tmp_path / "model")
+def test_loading_a_model_imports_neither_library(digits, local, tmp_path):
+    data, paths = local.from_arrow(digits.table.slice(0, 3)), [tmp_path / form for form in FORMS]
+    for form, path in zip(FORMS, paths, strict=True):
+        ps.Pipeline(stage(form, digits)).fit(data).save(path)
+        again = ps.PipelineModel.load(path).transform(data).to_arrow()
+        np.testing.assert_allclose(predictions(again), digits.scores[:3], atol=1e-5)
+    assert not list(tmp_path.rglob("*.pt2"))
     code = """
 import sys
 for name in ("torch", "safetensors", "onnxruntime", "onnx"):
     sys.modules[name] = None
 import penstock as ps, penstock.stages
-print(ps.PipelineModel.load(sys.argv[1]).stages[0].output_size)
+print(*(ps.PipelineModel.load(path).stages[0].output_size for path in sys.argv[1:]))
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True)
-    assert (done.stdout.strip(), done.returncode) == ("10", 0), done.stderr
+    done = subprocess.run([sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("10 10 10\n", 0), done.stderr
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rows", [0, 1, 31, 32, 33, 65])
-def test_batches_of_any_number_of_rows_give_the_same(form, rows, digits, local):
-    data = local.from_arrow(digits.table.slice(0, rows))
-    table = ps.Pipeline(stage(form, digits)).fit(data).transform(data).to_arrow()
-    assert table.num_rows == rows
-    np.testing.assert_allclose(predictions(table).reshape(-1, 10), digits.scores[:rows], atol=1e-5)
+def test_batches_of_any_number_of_rows_give_the_same(form, digits, local):
+    model = ps.Pipeline(stage(form, digits)).fit(local.from_arrow(digits.table.slice(0, 1)))
+    for rows in (0, 1, 31, 32, 33, 65):
+        table = model.transform(local.from_arrow(digits.table.slice(0, rows))).to_arrow()
+        assert table.num_rows == rows
+        np.testing.assert_allclose(predictions(table).reshape(-1, 10), digits.scores[:rows], atol=1e-5)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -108,7 +93,10 @@ def test_null_in_a_list_or_in_its_place_gives_null_and_changes_no_other_row(form
     np.testing.assert_allclose([found[0], found[2]], digits.scores[[0, 2]], atol=1e-5)
 
 
-def test_a_network_is_loaded_once_in_a_process(digits, local, monkeypatch):
+def test_a_network_is_loaded_once_in_a_process(digits, local):
+    import torch
+    from safetensors.torch import save_file
+
     made = []
 
     @register_module("test-counted")
@@ -126,6 +114,8 @@ def test_a_network_is_loaded_once_in_a_process(digits, local, monkeypatch):
 
 
 def test_an_onnx_runtime_without_cuda_runs_on_the_cpu_beside_a_gpu_and_says_so(digits, monkeypatch, caplog):
+    from penstock.stages.inference import _onnx
+
     monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 0))
     _onnx.session.cache_clear()
     network = _onnx.session(Blob("onnx", digits.onnx.read_bytes()), None, "gpu")
@@ -135,47 +125,30 @@ def test_an_onnx_runtime_without_cuda_runs_on_the_cpu_beside_a_gpu_and_says_so(d
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_list_of_another_length_is_an_error_with_its_row(form, digits, local):
+def test_a_list_that_is_no_row_of_the_network_is_an_error_with_its_row(form, digits, local):
     lists = digits.table["image"].slice(0, 3).to_pylist()
-    lists[2] = lists[2][:63]
-    data = local.from_arrow(pa.table({"image": lists}))
-    model = ps.Pipeline(stage(form, digits)).fit(data)
-    with pytest.raises(DataValueError, match=r"1 list\(s\) not of 64 numbers, as shape \(1, 8, 8\) asks for: 63") as e:
-        model.transform(data).to_arrow()
-    assert (e.value.row, e.value.column) == (2, "image")
+    model = ps.Pipeline(stage(form, digits)).fit(local.from_arrow(pa.table({"image": lists})))
+    short = [*lists[:2], lists[2][:63]]
+    infinite = [[lists[0], [*lists[1][:5], bad, *lists[1][6:]]] for bad in (float("inf"), -float("inf"), 1e300)]
+    told = r"1 list\(s\) not of 64 numbers, as shape \(1, 8, 8\) asks for: 63"
+    for given, problem in ((short, told), *((each, "infinite, or too large for float32") for each in infinite)):
+        with pytest.raises(DataValueError, match=problem) as caught:
+            model.transform(local.from_arrow(pa.table({"image": given}))).to_arrow()
+        assert (caught.value.row, caught.value.column) == (len(given) - 1, "image")
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("bad", [float("inf"), -float("inf"), 1e300])
-def test_an_infinity_in_a_list_is_an_error_with_its_row(form, bad, digits, local):
-    lists = digits.table["image"].slice(0, 3).to_pylist()
-    lists[1][5] = bad
-    data = local.from_arrow(pa.table({"image": lists}))
-    model = ps.Pipeline(stage(form, digits)).fit(data)
-    with pytest.raises(DataValueError, match="infinite, or too large for float32") as caught:
-        model.transform(data).to_arrow()
-    assert caught.value.row == 1
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_what_does_not_fit_the_network_is_said_before_anything_is_read(form, digits):
+    for options, problem in (
         ({"output_size": 3}, r"gives 10 number\(s\) for a row, but output_size is 3"),
         ({"shape": (1, 4, 4)}, r"\(any, 1, 4, 4\)|of shape \(1, 4, 4\)|a batch of shape \(32, 1, 4, 4\)"),
         ({"shape": (64,)}, r"rows of shape \(1, 8, 8\), and these are of shape \(64,\)|a batch of shape \(32, 64\)"),
-    ],
-)
-def test_what_does_not_fit_the_network_is_said_before_anything_is_read(form, options, problem, digits):
-    with pytest.raises(ConfigError, match=problem):
-        stage(form, digits, **options).bind(digits.table.schema)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.list_(pa.string()), pa.date32()], ids=str)
-def test_a_column_of_no_numbers_is_refused(form, kind, digits):
-    with pytest.raises(SchemaError, match=r"column 'image' is .* takes numeric columns, or one of lists"):
-        stage(form, digits).bind(pa.schema({"image": kind}))
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            stage(form, digits, **options).bind(digits.table.schema)
+    for kind in (pa.string(), pa.binary(), pa.list_(pa.string()), pa.date32()):
+        with pytest.raises(SchemaError, match=r"column 'image' is .* takes numeric columns, or one of lists"):
+            stage(form, digits).bind(pa.schema({"image": kind}))
 
 
 def test_the_shape_comes_from_the_file_where_it_says_it(digits):
@@ -186,21 +159,28 @@ def test_the_shape_comes_from_the_file_where_it_says_it(digits):
         stage("weights", digits, shape=None).bind(digits.table.schema)
 
 
-def linear(tmp_path, inputs: int, outputs: int, **held: torch.Tensor):
-    module = torch.nn.Linear(inputs, outputs)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(torch.arange(1.0, parameter.numel() + 1).reshape(parameter.shape))
-    save_file({**module.state_dict(), **held}, tmp_path / "linear.safetensors")
-    return tmp_path / "linear.safetensors"
+def linear(folder: Path, **held: Any) -> Path:
+    """Write the weights 1, 2 and the bias 1, and others that are `held`."""
+    import torch
+    from safetensors.torch import save_file
+
+    values = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([1.0])}
+    save_file({**values, **held}, folder / "linear.safetensors")
+    return folder / "linear.safetensors"
 
 
-register_module("test-linear")(torch.nn.Linear)
+@register_module("test-linear")
+def linear_module(**options: Any) -> Any:
+    import torch
+
+    return torch.nn.Linear(**options)
+
+
 OPTIONS = {"in_features": 2, "out_features": 1}
 
 
 def test_columns_of_numbers_give_one_number(tmp_path, local):
-    path = linear(tmp_path, 2, 1)
+    path = linear(tmp_path)
     data = local.from_arrow(pa.table({"a": [1, 2, None], "b": [True, False, True], "c": [0.0, 0.0, 0.0]}))
     given = TorchInference(["a", "b"], module="test-linear", module_options=OPTIONS, weights=path, prediction="y")
     table = ps.Pipeline(given).fit(data).transform(data).to_arrow()
@@ -208,30 +188,27 @@ def test_columns_of_numbers_give_one_number(tmp_path, local):
     assert table["y"].to_pylist() == [1 * 1 + 2 * 1 + 1, 1 * 2 + 2 * 0 + 1, None]
 
 
-@pytest.mark.parametrize(
-    ("options", "held", "error", "problem"),
-    [
+def test_weights_that_do_not_fit_the_module_are_named(tmp_path):
+    import torch
+
+    for options, held, error, problem in (
         ({"in_features": 3, "out_features": 1}, {}, ArtifactError, r"'weight' is \(1, 2\), expected \(1, 3\)"),
         (OPTIONS, {"more": torch.zeros(1)}, ArtifactError, r"'more' is \(1,\), expected none of this name"),
         ({**OPTIONS, "bias": False}, {}, ArtifactError, r"'bias' is \(1,\), expected none"),
         ({"features": 2}, {}, ConfigError, "does not take the options"),
-    ],
-)
-def test_weights_that_do_not_fit_the_module_are_named(options, held, error, problem, tmp_path):
-    path = linear(tmp_path, 2, 1, **held)
-    given = TorchInference(["a", "b"], module="test-linear", module_options=options, weights=path)
-    with pytest.raises(error, match=problem) as caught:
-        given.bind(pa.schema({"a": pa.float64(), "b": pa.float64()}))
-    assert (caught.value.path, caught.value.stage) == (str(path), "TorchInference")
+    ):
+        path = linear(tmp_path, **held)
+        given = TorchInference(["a", "b"], module="test-linear", module_options=options, weights=path)
+        with pytest.raises(error, match=problem) as caught:
+            given.bind(pa.schema({"a": pa.float64(), "b": pa.float64()}))
+        assert (caught.value.path, caught.value.stage) == (str(path), "TorchInference")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"module": "test-linear"}, {"weights": "w"}, {"module": "test-linear", "weights": "w", "program": "p"}],
-)
-def test_one_kind_of_network_is_given(options):
-    with pytest.raises(ConfigError, match="TorchInference has module="):
-        TorchInference("image", **options)
+def test_one_kind_of_network_is_given():
+    both = {"module": "test-linear", "weights": "w", "program": "p"}
+    for options in ({}, {"module": "test-linear"}, {"weights": "w"}, both):
+        with pytest.raises(ConfigError, match="TorchInference has module="):
+            TorchInference("image", **options)
 
 
 def test_a_module_that_nobody_registered_is_named(digits):
@@ -244,75 +221,86 @@ def test_a_file_that_is_not_there_is_named(digits):
         OnnxInference("image", "nowhere.onnx").bind(digits.table.schema)
 
 
-def network(nodes, inputs, outputs, stored=()) -> onnx.ModelProto:
-    tensors = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs]
-    made = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs]
-    graph = helper.make_graph(nodes, "g", tensors, made, list(stored))
+def node(*arguments: Any, **attributes: Any) -> Any:
+    from onnx import helper
+
+    return helper.make_node(*arguments, **attributes)
+
+
+def network(nodes: Any, inputs: Any, outputs: Any, stored: Any = ()) -> Any:
+    from onnx import TensorProto, helper
+
+    given, made = (
+        [helper.make_tensor_value_info(name, getattr(TensorProto, kind), shape) for name, kind, shape in tensors]
+        for tensors in (inputs, outputs)
+    )
+    graph = helper.make_graph(nodes, "g", given, made, list(stored))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-F, INT = TensorProto.FLOAT, TensorProto.INT64
-NEG = helper.make_node("Neg", ["x"], ["y"])
-TWO = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("ArgMax", ["x"], ["class"], axis=1)]
-BOTH = [("y", F, ["n", 2]), ("class", INT, ["n", 1])]
+def negating(kind: str, shape: list[Any]) -> Any:
+    return network([node("Neg", ["x"], ["y"])], [("x", kind, shape)], [("y", kind, shape)])
 
 
-def bind(tmp_path, model: onnx.ModelProto, columns=("a", "b"), **options):
+def of_two_outputs() -> Any:
+    nodes = [node("Neg", ["x"], ["y"]), node("ArgMax", ["x"], ["class"], axis=1)]
+    return network(nodes, [("x", "FLOAT", ["n", 2])], [("y", "FLOAT", ["n", 2]), ("class", "INT64", ["n", 1])])
+
+
+def bind(tmp_path, model, columns=("a", "b"), **options):
+    import onnx
+
     onnx.save(model, tmp_path / "n.onnx")
     schema = pa.schema(dict.fromkeys(("a", "b", "c"), pa.float64()))
     return OnnxInference(columns, tmp_path / "n.onnx", **options).bind(schema)
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "problem"),
-    [
-        (network([NEG], [("x", F, ["n", 3])], [("y", F, ["n", 3])]), {}, r"takes rows of shape \(3\), .* shape \(2,\)"),
-        (network([NEG], [("x", F, [1, 2])], [("y", F, [1, 2])]), {}, r"batches of 1 row\(s\) only, but batch_size"),
-        (network([NEG], [("x", INT, ["n", 2])], [("y", INT, ["n", 2])]), {}, r"'x' \(tensor\(int64\) \['n', 2\]\)"),
-        (network(TWO, [("x", F, ["n", 2])], BOTH), {}, "the network gives y, class"),
-        (network(TWO, [("x", F, ["n", 2])], BOTH), {"output": "Y"}, r"no output 'Y'\. Did you mean 'y'"),
-        (network(TWO, [("x", F, ["n", 2])], BOTH), {"output": "class"}, r"'class' of the network is tensor\(int64\)"),
-        (
-            network([helper.make_node("Add", ["x", "z"], ["y"])], [("x", F, ["n", 2]), ("z", F, ["n", 2])], BOTH[:1]),
-            {}, "expected one tensor",
-        ),
-    ],
-)  # fmt: skip
-def test_an_onnx_network_that_does_not_fit_is_refused_with_what_is_found(model, options, problem, tmp_path):
-    with pytest.raises(ConfigError, match=problem):
-        bind(tmp_path, model, **options)
+def test_an_onnx_network_that_does_not_fit_is_refused_with_what_is_found(tmp_path):
+    pair = [("x", "FLOAT", ["n", 2]), ("z", "FLOAT", ["n", 2])]
+    for model, options, problem in (
+        (negating("FLOAT", ["n", 3]), {}, r"takes rows of shape \(3\), .* shape \(2,\)"),
+        (negating("FLOAT", [1, 2]), {}, r"batches of 1 row\(s\) only, but batch_size"),
+        (negating("INT64", ["n", 2]), {}, r"'x' \(tensor\(int64\) \['n', 2\]\)"),
+        (of_two_outputs(), {}, "the network gives y, class"),
+        (of_two_outputs(), {"output": "Y"}, r"no output 'Y'\. Did you mean 'y'"),
+        (of_two_outputs(), {"output": "class"}, r"'class' of the network is tensor\(int64\)"),
+        (network([node("Add", ["x", "z"], ["y"])], pair, [("y", "FLOAT", ["n", 2])]), {}, "expected one tensor"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            bind(tmp_path, model, **options)
 
 
 def test_a_fixed_batch_is_taken_when_it_is_asked_for(tmp_path, local):
-    model = network([NEG], [("x", F, [3, 2])], [("y", F, [3, 2])])
     data = local.from_arrow(pa.table({"a": [1.0, 2.0, 3.0, 4.0], "b": [0.0] * 4, "c": [0.0] * 4}))
-    bound = bind(tmp_path, model, batch_size=3)
+    bound = bind(tmp_path, negating("FLOAT", [3, 2]), batch_size=3)
     assert ps.Pipeline(bound).fit(data).transform(data).to_arrow()["prediction"].to_pylist() == [
         [-1, 0], [-2, 0], [-3, 0], [-4, 0]
     ]  # fmt: skip
 
 
 def test_one_of_several_outputs_can_be_chosen(tmp_path):
-    assert bind(tmp_path, network(TWO, [("x", F, ["n", 2])], BOTH), output="y").output_size == 2
+    assert bind(tmp_path, of_two_outputs(), output="y").output_size == 2
 
 
 def test_doubles_are_taken_as_doubles(tmp_path, local):
-    model = network([NEG], [("x", TensorProto.DOUBLE, ["n", 1])], [("y", TensorProto.DOUBLE, ["n", 1])])
     data = local.from_arrow(pa.table({"a": [0.5], "b": [0.0], "c": [0.0]}))
-    bound = bind(tmp_path, model, columns="a")
+    bound = bind(tmp_path, negating("DOUBLE", ["n", 1]), columns="a")
     assert ps.Pipeline(bound).fit(data).transform(data).to_arrow()["prediction"].to_pylist() == [-0.5]
 
 
 def test_nan_that_comes_out_is_null(tmp_path, local):
-    model = network([helper.make_node("Sqrt", ["x"], ["y"])], [("x", F, ["n", 2])], [("y", F, ["n", 2])])
+    model = network([node("Sqrt", ["x"], ["y"])], [("x", "FLOAT", ["n", 2])], [("y", "FLOAT", ["n", 2])])
     data = local.from_arrow(pa.table({"a": [4.0, 4.0, None], "b": [9.0, -1.0, 9.0], "c": [0.0] * 3}))
     found = ps.Pipeline(bind(tmp_path, model)).fit(data).transform(data).to_arrow()["prediction"].to_pylist()
     assert found == [[2, 3], None, None]
 
 
 def test_weights_in_another_file_are_refused(tmp_path):
-    stored = numpy_helper.from_array(np.ones((2, 2), np.float32), "w")
-    model = network([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", F, ["n", 2])], BOTH[:1], [stored])
+    import onnx
+
+    stored = onnx.numpy_helper.from_array(np.ones((2, 2), np.float32), "w")
+    rows = ["n", 2]
+    model = network([node("MatMul", ["x", "w"], ["y"])], [("x", "FLOAT", rows)], [("y", "FLOAT", rows)], [stored])
     onnx.save(model, tmp_path / "n.onnx", save_as_external_data=True, size_threshold=0)
     with pytest.raises(ConfigError, match=r"tensor 'w' lies in another file[\s\S]*external_data=False"):
         OnnxInference(["a", "b"], tmp_path / "n.onnx").bind(pa.schema({"a": pa.float64(), "b": pa.float64()}))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-import torch
-
-from penstock.stages.inference._resnet import Block
 from penstock.stages.modules import module_factory
 
 
 def test_parameters_are_those_of_torchvision():
+    import torch
+
     with torch.device("meta"):
         module = module_factory("resnet18")()
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
@@ -24,8 +22,9 @@ def test_parameters_are_those_of_torchvision():
     assert not [name for name in shapes if name.startswith(("layer1.0.downsample", "layer2.1.downsample"))]
 
 
-@pytest.mark.thorough
 def test_each_layer_halves_the_image():
+    import torch
+
     module = module_factory("resnet18")(num_classes=7).eval()
     seen = []
     for name in ("maxpool", "layer1", "layer2", "layer3", "layer4"):
@@ -36,6 +35,10 @@ def test_each_layer_halves_the_image():
 
 
 def test_a_block_adds_its_shortcut():
+    import torch
+
+    from penstock.stages.inference._resnet import Block
+
     block = Block(64, 64, stride=1).eval()
     for parameter in block.parameters():
         torch.nn.init.zeros_(parameter)

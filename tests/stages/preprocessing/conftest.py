@@ -22,6 +22,12 @@ def local() -> ps.LocalEngine:
 
 
 @pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers of a test's own, which do not depend on the tests before it."""
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
 def learn() -> Learn:
     """Fit a stage on tables, one a partition, with nothing but its own methods; return it bound and what it learned."""
 

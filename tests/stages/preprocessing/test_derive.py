@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -14,7 +12,6 @@ import penstock as ps
 from penstock import stages as st
 from penstock.errors import ConfigError, SchemaError
 from penstock.expressions.row_values import row_value
-from penstock.stages.base import Stage
 
 TABLE = pa.table(
     {
@@ -67,15 +64,28 @@ SQL = {
 }
 
 
-def derived(expression: str, table: pa.Table = TABLE) -> pa.ChunkedArray:
+def all_derived(expressions: list[str], table: pa.Table = TABLE) -> tuple[ps.PipelineModel, dict[str, list[Any]]]:
+    """Return a model that derives each of the expressions, and the values by expression."""
+    stages = [st.Derive(expression, as_=f"made {place}") for place, expression in enumerate(expressions)]
     data = ps.LocalEngine(device="cpu").from_arrow(table)
-    return ps.Pipeline(st.Derive(expression, as_="made")).fit(data).transform(data).to_arrow()["made"]
+    model = ps.Pipeline(*stages).fit(data)
+    made = model.transform(data).to_arrow()
+    return model, {text: made[f"made {place}"].to_pylist() for place, text in enumerate(expressions)}
 
 
-@pytest.mark.parametrize(("expression", "sql"), SQL.items())
-def test_values_are_those_of_sql(expression: str, sql: str) -> None:
-    expected = duckdb.arrow(TABLE).project(f"{sql} as made").fetchall()
-    assert derived(expression).to_pylist() == [row[0] for row in expected]
+def derived(expression: str, table: pa.Table = TABLE) -> list[Any]:
+    return all_derived([expression], table)[1][expression]
+
+
+def test_values_are_those_of_sql(subtests: pytest.Subtests) -> None:
+    import duckdb
+
+    _, found = all_derived(list(SQL))
+    queries = ", ".join(f'{sql} as "{place}"' for place, sql in enumerate(SQL.values()))
+    expected = zip(*duckdb.arrow(TABLE).project(queries).fetchall(), strict=True)
+    for expression, values in zip(SQL, expected, strict=True):
+        with subtests.test(expression=expression):
+            assert found[expression] == list(values)
 
 
 HARD = pa.table(
@@ -97,33 +107,33 @@ OF_ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("expression", OF_ROWS)
-def test_a_row_has_a_function_equal_to_the_bit(expression: str) -> None:
-    assert row_value(expression, HARD.schema) is not None
-    model = ps.Pipeline(st.Derive(expression, as_="made")).fit(ps.LocalEngine(device="cpu").from_arrow(HARD))
-    columns = list(model.stages[0].inputs())
-    rows = [model.predict(row, columns=["made"])["made"] for row in HARD.select(columns).to_pylist()]
-    assert list(map(repr, rows)) == list(map(repr, derived(expression, HARD).to_pylist()))
+def test_a_row_has_a_function_equal_to_the_bit(subtests: pytest.Subtests) -> None:
+    model, together = all_derived(OF_ROWS, HARD)
+    rows = [model.predict(row) for row in HARD.to_pylist()]
+    for place, expression in enumerate(OF_ROWS):
+        with subtests.test(expression=expression):
+            assert row_value(expression, HARD.schema) is not None
+            assert list(map(repr, (row[f"made {place}"] for row in rows))) == list(map(repr, together[expression]))
 
 
-@pytest.mark.parametrize("expression", ["log(x)", "x ** 2", "x % 3", "lower(s)", "max(x, y)", "i in (1, 2)", "s[1:]"])
-def test_what_libraries_compute_otherwise_goes_by_a_frame(expression: str) -> None:
-    assert row_value(expression, HARD.schema) is None
-    assert row_value("x + 1", pa.schema({"x": pa.float32()})) is None
+def test_what_libraries_compute_otherwise_goes_by_a_frame(subtests: pytest.Subtests) -> None:
+    for expression in ["log(x)", "x ** 2", "x % 3", "lower(s)", "max(x, y)", "i in (1, 2)", "s[1:]"]:
+        with subtests.test(expression=expression):
+            assert row_value(expression, HARD.schema) is None
+            assert row_value("x + 1", pa.schema({"x": pa.float32()})) is None
 
 
 @pytest.mark.thorough
 def test_what_has_no_value_is_null_also_inside() -> None:
     table = pa.table({"x": [0.0, 1.0, -1.0], "y": [0.0, 0.0, 4.0]})
-    assert derived("x / y", table).to_pylist() == [None, float("inf"), -0.25]
-    assert derived("coalesce(x / y, -1)", table).to_pylist() == [-1.0, float("inf"), -0.25]
-    assert derived("coalesce(sqrt(x), 9)", table).to_pylist() == [0.0, 1.0, 9.0]
-    assert derived("max(sqrt(x), -5)", table).to_pylist() == [0.0, 1.0, -5.0]
+    assert derived("x / y", table) == [None, float("inf"), -0.25]
+    assert derived("coalesce(x / y, -1)", table) == [-1.0, float("inf"), -0.25]
+    assert derived("coalesce(sqrt(x), 9)", table) == [0.0, 1.0, 9.0]
+    assert derived("max(sqrt(x), -5)", table) == [0.0, 1.0, -5.0]
 
 
-@pytest.mark.parametrize(
-    ("expression", "kind", "match"),
-    [
+def test_what_is_wrong_is_told_before_anything_is_read(subtests: pytest.Subtests) -> None:
+    for expression, kind, match in [
         ("x + s", SchemaError, "'s' is String, expected a number, in the expression 'x . s'"),
         ("x if b else s", SchemaError, "'x' is Float64 and 's' String, expected one type"),
         ("coalesce(s, 0)", SchemaError, "expected one type"),
@@ -140,29 +150,6 @@ def test_what_has_no_value_is_null_also_inside() -> None:
         ("x +", ConfigError, "cannot be read"),
         ("1 + 1", ConfigError, "reads no column"),
         (3, ConfigError, "expected text"),
-    ],
-)
-def test_what_is_wrong_is_told_before_anything_is_read(expression: Any, kind: type[Exception], match: str) -> None:
-    with pytest.raises(kind, match=match):
-        derived(expression)
-
-
-@pytest.mark.thorough
-def test_columns_are_derived_of_derived_ones_saved_and_scored(tmp_path: Path) -> None:
-    steps: tuple[Stage, ...] = (
-        st.Cast({"fare": "float64"}, errors="null"),
-        st.CleanText("town", case="lower", empty_to_null=True),
-        st.Rename({"fare": "paid", "km": "fare"}),
-        st.Derive("paid / fare", as_="rate"),
-        st.Derive("rate * 2 if town == 'ulm' else rate", as_="rate"),
-        st.Drop("fare"),
-        st.Select(("rate", "town")),
-    )
-    table = pa.table({"fare": ["12", "free", " 6 "], "km": [4.0, 2.0, None], "town": [" Ulm", "BONN", " "]})
-    data = ps.LocalEngine(device="cpu").from_arrow(table)
-    ps.Pipeline(*steps).fit(data).save(tmp_path / "m")
-    model = ps.PipelineModel.load(tmp_path / "m")
-    expected = [{"rate": 6.0, "town": "ulm"}, {"rate": None, "town": "bonn"}, {"rate": None, "town": None}]
-    assert model.transform(data).to_arrow().to_pylist() == expected
-    assert [model.predict(row) for row in table.to_pylist()] == expected
-    assert model.predict(table.to_pylist() * 5) == expected * 5
+    ]:
+        with subtests.test(expression=expression), pytest.raises(kind, match=match):
+            derived(expression)

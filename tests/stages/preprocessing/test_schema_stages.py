@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -74,9 +73,8 @@ def test_a_value_that_cannot_be_cast_is_named_in_a_batch_and_in_a_row() -> None:
         model.predict({"a": 1, "b": "x", "c": 0.5})
 
 
-@pytest.mark.parametrize(
-    ("make", "kind", "match"),
-    [
+def test_wrong_parameters_are_told_before_anything_is_read(subtests: pytest.Subtests) -> None:
+    for make, kind, match in [
         (lambda: st.Rename("a"), ConfigError, "columns of Rename is 'a'"),
         (lambda: st.Rename({"a": "b"}), ConfigError, "Rename would call 2 columns 'b'"),
         (lambda: st.Cast({}), ConfigError, "types of Cast"),
@@ -88,11 +86,9 @@ def test_a_value_that_cannot_be_cast_is_named_in_a_batch_and_in_a_row() -> None:
         (lambda: st.CleanText("b", replace=[("(", "")]), ConfigError, "pattern '.' of CleanText cannot be read"),
         (lambda: st.CleanText("b", replace=["ab"]), ConfigError, "replace of CleanText"),
         (lambda: st.CleanText("b", case="title"), ConfigError, "case of CleanText"),
-    ],
-)
-def test_wrong_parameters_are_told_before_anything_is_read(make: Any, kind: type[Exception], match: str) -> None:
-    with pytest.raises(kind, match=match):
-        fitted(make())
+    ]:
+        with subtests.test(make=make), pytest.raises(kind, match=match):
+            fitted(make())
 
 
 def test_texts_that_people_take_for_the_same_are_made_so() -> None:

@@ -42,27 +42,31 @@ def p_value(place: int, places: Any) -> float:
     return float(scipy.stats.f.sf(gain / error * freedom, 1, freedom))
 
 
-@pytest.mark.parametrize("criterion", ["aic", "bic"])
-@pytest.mark.parametrize("direction", ["forward", "backward", "both"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_no_step_that_was_allowed_makes_the_criterion_better(learn, criterion, direction, weighted):
-    weight = W if weighted else np.ones(len(Y))
-    options = {"direction": direction, "criterion": criterion, "weight": "w" if weighted else None}
-    _, fitted = learn(st.StepwiseSelector(NAMES, "y", **options), TABLE.slice(0, 50), TABLE.slice(50))
-    chosen = [NAMES.index(name) for name in fitted["selected"]]
-    assert fitted["score"] == pytest.approx(information(chosen, criterion, weight), rel=1e-10)
-    others = {name: information(sorted(set(chosen) ^ {place}), criterion, weight) for place, name in enumerate(NAMES)}
-    assert fitted["scores"] == pytest.approx(others, rel=1e-10)
-    added = [others[name] for name in NAMES if name not in fitted["selected"]]
-    removed = [others[name] for name in fitted["selected"]]
-    tried = added * (direction != "backward") + removed * (direction != "forward")
-    assert min(tried, default=np.inf) >= fitted["score"]
+def test_no_step_that_was_allowed_makes_the_criterion_better(learn, subtests):
+    for criterion in ["aic", "bic"]:
+        for direction in ["forward", "backward", "both"]:
+            for weighted in [False, True]:
+                with subtests.test(criterion=criterion, direction=direction, weighted=weighted):
+                    weight = W if weighted else np.ones(len(Y))
+                    options = {"direction": direction, "criterion": criterion, "weight": "w" if weighted else None}
+                    _, fitted = learn(st.StepwiseSelector(NAMES, "y", **options), TABLE.slice(0, 50), TABLE.slice(50))
+                    chosen = [NAMES.index(name) for name in fitted["selected"]]
+                    assert fitted["score"] == pytest.approx(information(chosen, criterion, weight), rel=1e-10)
+                    others = {
+                        name: information(sorted(set(chosen) ^ {place}), criterion, weight)
+                        for place, name in enumerate(NAMES)
+                    }
+                    assert fitted["scores"] == pytest.approx(others, rel=1e-10)
+                    added = [others[name] for name in NAMES if name not in fitted["selected"]]
+                    removed = [others[name] for name in fitted["selected"]]
+                    tried = added * (direction != "backward") + removed * (direction != "forward")
+                    assert min(tried, default=np.inf) >= fitted["score"]
 
 
-def test_both_ways_end_at_the_best_of_all_subsets_where_columns_are_independent(learn):
-    independent = np.linalg.qr(RNG.normal(size=(120, 6)) - 0)[0]
+def test_both_ways_end_at_the_best_of_all_subsets_where_columns_are_independent(learn, rng):
+    independent = np.linalg.qr(rng.normal(size=(120, 6)) - 0)[0]
     independent -= independent.mean(axis=0)
-    y = independent @ np.array([3.0, 0.0, 2.0, 0.1, 0.0, -2.0]) + RNG.normal(size=120) * 0.1
+    y = independent @ np.array([3.0, 0.0, 2.0, 0.1, 0.0, -2.0]) + rng.normal(size=120) * 0.1
     table = pa.table({**dict(zip(NAMES, independent.T, strict=True)), "y": y})
 
     def aic(places: Any) -> float:
@@ -106,11 +110,12 @@ def test_a_label_that_is_explained_ends_the_steps(learn):
     assert fitted["selected"] == ["a", "b"]
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_more_columns_than_rows_leave_a_degree_of_freedom(learn, direction):
-    table = pa.table({name: RNG.normal(size=4) for name in (*NAMES, "y")})
-    _, fitted = learn(st.StepwiseSelector(NAMES, "y", direction=direction), table)
-    assert len(fitted["selected"]) <= 2
+def test_more_columns_than_rows_leave_a_degree_of_freedom(learn, rng, subtests):
+    table = pa.table({name: rng.normal(size=4) for name in (*NAMES, "y")})
+    for direction in ["forward", "backward"]:
+        with subtests.test(direction=direction):
+            _, fitted = learn(st.StepwiseSelector(NAMES, "y", direction=direction), table)
+            assert len(fitted["selected"]) <= 2
 
 
 def test_a_regression_after_it_takes_what_is_left(local):
@@ -120,19 +125,16 @@ def test_a_regression_after_it_takes_what_is_left(local):
     assert model.report.scans == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
+def test_what_cannot_be_is_refused_before_reading(learn, subtests):
+    for options, error, message in [
         ({"p_enter": 0.2}, ConfigError, "p_remove of StepwiseSelector is 0.1, and p_enter is 0.2"),
         ({"criterion": "cp"}, ConfigError, "criterion of StepwiseSelector is 'cp'"),
         ({"columns": ("a", "y")}, ConfigError, "label 'y' is among the columns"),
         ({"weight": "a"}, ConfigError, "weight 'a' is among the columns"),
         ({"label": "none"}, SchemaError, "'none'"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_reading(learn, options, error, message):
-    with pytest.raises(error, match=message):
-        learn(st.StepwiseSelector(**{"columns": NAMES, "label": "y", **options}), TABLE)
+    ]:
+        with subtests.test(options=options), pytest.raises(error, match=message):
+            learn(st.StepwiseSelector(**{"columns": NAMES, "label": "y", **options}), TABLE)
 
 
 def test_a_constant_label_is_refused(learn):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer as Counted
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -35,13 +34,14 @@ def dense(table: pa.Table, name: str, size: int) -> np.ndarray:
     return sparse.to_csr(frames.from_arrow(table), name, size).toarray()
 
 
-@pytest.mark.parametrize("binary", [False, True])
-def test_counts_are_those_of_scikit_learn(learn, binary):
-    bound, fitted = learn(CountVectorizer("w", binary=binary), TABLE)
-    vocabulary = fitted["vocabulary"]["w"]["value"].to_pylist()
-    made = frames.to_arrow(bound.transform(frames.from_arrow(TABLE), fitted))
-    other = Counted(analyzer=lambda words: words, vocabulary=vocabulary, binary=binary, lowercase=False)
-    np.testing.assert_array_equal(dense(made, "w", len(vocabulary)), other.fit_transform(LISTS).toarray())
+def test_counts_are_those_of_scikit_learn(learn, subtests):
+    for binary in [False, True]:
+        with subtests.test(binary=binary):
+            bound, fitted = learn(CountVectorizer("w", binary=binary), TABLE)
+            vocabulary = fitted["vocabulary"]["w"]["value"].to_pylist()
+            made = frames.to_arrow(bound.transform(frames.from_arrow(TABLE), fitted))
+            other = Counted(analyzer=lambda words: words, vocabulary=vocabulary, binary=binary, lowercase=False)
+            np.testing.assert_array_equal(dense(made, "w", len(vocabulary)), other.fit_transform(LISTS).toarray())
 
 
 def test_a_vocabulary_that_is_given_is_that_of_scikit_learn(learn):
@@ -53,14 +53,16 @@ def test_a_vocabulary_that_is_given_is_that_of_scikit_learn(learn):
     np.testing.assert_array_equal(dense(made, "w", 3), other.transform(LISTS).toarray())
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ({"vocabulary": []}, "expected different words"), ({"vocabulary": ["a", "a"]}, "expected different words"),
-    ({"vocabulary": ["a", 1]}, "expected different words"), ({"vocabulary": ["a"], "min_df": 2}, "has a vocabulary"),
-    ({"vocabulary": ["a"], "vocab_size": 9}, "has a vocabulary with"),
-])  # fmt: skip
-def test_a_vocabulary_that_does_not_fit_is_refused(given, message):
-    with pytest.raises(ConfigError, match=message):
-        CountVectorizer("w", **given)
+def test_a_vocabulary_that_does_not_fit_is_refused(subtests):
+    for given, message in [
+        ({"vocabulary": []}, "expected different words"),
+        ({"vocabulary": ["a", "a"]}, "expected different words"),
+        ({"vocabulary": ["a", 1]}, "expected different words"),
+        ({"vocabulary": ["a"], "min_df": 2}, "has a vocabulary"),
+        ({"vocabulary": ["a"], "vocab_size": 9}, "has a vocabulary with"),
+    ]:
+        with subtests.test(given=given), pytest.raises(ConfigError, match=message):
+            CountVectorizer("w", **given)
 
 
 def test_words_of_one_count_are_in_ascending_order(learn):
@@ -69,42 +71,46 @@ def test_words_of_one_count_are_in_ascending_order(learn):
     assert fitted["vocabulary"]["w"]["value"].to_pylist() == ["c", "B", "a", "b", "ä"]
 
 
-def test_the_vocabulary_does_not_depend_on_partitions(learn):
-    _, whole = learn(CountVectorizer("w", vocab_size=7), TABLE)
-    _, cut = learn(CountVectorizer("w", vocab_size=7), TABLE.slice(0, 0), TABLE.slice(0, 40), TABLE.slice(40))
-    assert cut == whole
-
-
-@pytest.mark.parametrize(("min_df", "max_df", "kept"), [
-    (1.0, 2**63 - 1, ["a", "b", "c"]), (2, 2**63 - 1, ["a", "b"]), (0.5, 2**63 - 1, ["a", "b"]), (1.0, 2, ["b", "c"]),
-    (0.0, 0.6, ["b", "c"]), (2, 0.5, ["b"]),
-])  # fmt: skip
-def test_frequencies_are_counts_from_one_on_and_shares_below(learn, min_df, max_df, kept):
+def test_frequencies_are_counts_from_one_on_and_shares_below(learn, subtests):
     lists = pa.table({"w": [["a", "a", "a"], ["a", "b"], ["b", "a"], ["c"], None]})
-    _, fitted = learn(CountVectorizer("w", min_df=min_df, max_df=max_df), lists)
-    assert sorted(fitted["vocabulary"]["w"]["value"].to_pylist()) == kept
+    for min_df, max_df, kept in [
+        (1.0, 2**63 - 1, ["a", "b", "c"]),
+        (2, 2**63 - 1, ["a", "b"]),
+        (0.5, 2**63 - 1, ["a", "b"]),
+        (1.0, 2, ["b", "c"]),
+        (0.0, 0.6, ["b", "c"]),
+        (2, 0.5, ["b"]),
+    ]:
+        with subtests.test(min_df=min_df, max_df=max_df, kept=kept):
+            _, fitted = learn(CountVectorizer("w", min_df=min_df, max_df=max_df), lists)
+            assert sorted(fitted["vocabulary"]["w"]["value"].to_pylist()) == kept
 
 
-@pytest.mark.parametrize(("min_tf", "expected"), [(2, [2.0, 0.0]), (0.5, [2.0, 0.0]), (0.25, [2.0, 1.0])])
-def test_rare_words_of_a_list_are_left_out_by_count_or_share_of_all_its_words(learn, min_tf, expected):
-    bound, fitted = learn(CountVectorizer("w", min_tf=min_tf), pa.table({"w": [["a", "b", "a"], ["a"]]}))
-    made = frames.to_arrow(bound.transform(frames.from_arrow(pa.table({"w": [["a", "b", "new", "a"]]})), fitted))
-    np.testing.assert_array_equal(dense(made, "w", 2), [expected])
+def test_rare_words_of_a_list_are_left_out_by_count_or_share_of_all_its_words(learn, subtests):
+    for min_tf, expected in [(2, [2.0, 0.0]), (0.5, [2.0, 0.0]), (0.25, [2.0, 1.0])]:
+        with subtests.test(min_tf=min_tf):
+            bound, fitted = learn(CountVectorizer("w", min_tf=min_tf), pa.table({"w": [["a", "b", "a"], ["a"]]}))
+            made = frames.to_arrow(
+                bound.transform(frames.from_arrow(pa.table({"w": [["a", "b", "new", "a"]]})), fitted)
+            )
+            np.testing.assert_array_equal(dense(made, "w", 2), [expected])
 
 
-@pytest.mark.parametrize("stage", [HashingTF("w", num_features=50), CountVectorizer("w")])
-def test_nulls_have_no_vector_and_count_for_nothing(apply, stage):
-    made = apply(stage, WITH_NULLS)
-    known = apply(stage, pa.table({"w": [["a", "b", "a"], [], ["b"]]}))
-    assert made["w_indices"].drop_null().to_pylist() == known["w_indices"].to_pylist()
-    assert made["w_values"].to_pylist()[1] is None
+def test_nulls_have_no_vector_and_count_for_nothing(apply, subtests):
+    for stage in [HashingTF("w", num_features=50), CountVectorizer("w")]:
+        with subtests.test(stage=stage):
+            made = apply(stage, WITH_NULLS)
+            known = apply(stage, pa.table({"w": [["a", "b", "a"], [], ["b"]]}))
+            assert made["w_indices"].drop_null().to_pylist() == known["w_indices"].to_pylist()
+            assert made["w_values"].to_pylist()[1] is None
 
 
-@pytest.mark.parametrize("lists", [[None, None], [[]], [["a"]]])
-def test_a_column_without_enough_words_is_refused(learn, lists):
-    with pytest.raises(DataValueError, match="column 'w' has no word that is in 2 to") as caught:
-        learn(CountVectorizer("w", min_df=2), pa.table({"w": pa.array(lists, pa.list_(pa.string()))}))
-    assert caught.value.column == "w"
+def test_a_column_without_enough_words_is_refused(learn, subtests):
+    for lists in [[None, None], [[]], [["a"]]]:
+        with subtests.test(lists=lists):
+            with pytest.raises(DataValueError, match="column 'w' has no word that is in 2 to") as caught:
+                learn(CountVectorizer("w", min_df=2), pa.table({"w": pa.array(lists, pa.list_(pa.string()))}))
+            assert caught.value.column == "w"
 
 
 def test_a_vector_takes_no_name_that_is_taken():
@@ -113,11 +119,14 @@ def test_a_vector_takes_no_name_that_is_taken():
         HashingTF("w").bind(schema)
 
 
-@pytest.mark.parametrize(("kind", "options"), [(CountVectorizer, {"vocab_size": 0}), (HashingTF, {"num_features": 0}),
-                                               (CountVectorizer, {"min_df": 0.5, "max_df": 0.4})])  # fmt: skip
-def test_a_parameter_out_of_range_is_refused(kind, options):
-    with pytest.raises(ConfigError, match=list(options)[-1]):
-        kind("w", **options)
+def test_a_parameter_out_of_range_is_refused(subtests):
+    for kind, options in [
+        (CountVectorizer, {"vocab_size": 0}),
+        (HashingTF, {"num_features": 0}),
+        (CountVectorizer, {"min_df": 0.5, "max_df": 0.4}),
+    ]:
+        with subtests.test(kind=kind), pytest.raises(ConfigError, match=list(options)[-1]):
+            kind("w", **options)
 
 
 def test_weights_are_those_of_the_closed_form(apply):
@@ -139,20 +148,17 @@ def test_weights_agree_with_scikit_learn_but_for_the_one_that_it_adds(apply):
     np.testing.assert_allclose(made, other - dense(counted, "v", size), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("bad", "problem"),
-    [
-        *((end, "1 values that are infinite") for end in (math.inf, -math.inf)),
+def test_a_value_that_is_not_finite_is_refused_at_fit_with_its_row(local, subtests):
+    for bad, problem in [
+        (math.inf, "1 values that are infinite"),
+        (-math.inf, "1 values that are infinite"),
         (math.nan, "nulls, or NaN, in its lists"),
-    ],
-)
-def test_a_value_that_is_not_finite_is_refused_at_fit_with_its_row(local, tmp_path, bad, problem):
-    pq.write_table(vectors([[0], [1]], [[1.0], [2.0]]), tmp_path / "a.parquet")
-    pq.write_table(vectors([[0], [0, 1]], [[1.0], [2.0, bad]]), tmp_path / "b.parquet")
-    data = local.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"])
-    with pytest.raises(DataValueError, match=f"column 'v_values' has {problem}") as caught:
-        ps.Pipeline(IDF("v")).fit(data)
-    assert (str(caught.value.path).rsplit("/", 1)[-1], caught.value.row) == ("b.parquet", 1)
+    ]:
+        data = local.from_arrow(vectors([[0], [1], [0, 1]], [[1.0], [2.0], [2.0, bad]]))
+        with subtests.test(bad=bad):
+            with pytest.raises(DataValueError, match=f"column 'v_values' has {problem}") as caught:
+                ps.Pipeline(IDF("v")).fit(data)
+            assert caught.value.row == 2
 
 
 def test_vectors_are_refused_where_there_are_none(learn):

@@ -45,8 +45,8 @@ def test_deviations_are_not_swallowed_by_a_mean_far_from_zero(learn):
     np.testing.assert_allclose(fitted["singular_values"], np.linalg.svd(far, compute_uv=False), rtol=1e-6)
 
 
-def test_directions_in_which_no_row_points_are_zero(learn, apply):
-    x = RNG.normal(size=(20, 1)) * [3.0, 4.0, 0.0, 0.0]
+def test_directions_in_which_no_row_points_are_zero(learn, apply, rng):
+    x = rng.normal(size=(20, 1)) * [3.0, 4.0, 0.0, 0.0]
     _, fitted = learn(TruncatedSVD(NAMES, 2), table(x))
     np.testing.assert_allclose(fitted["components"][0], [0.6, 0.8, 0.0, 0.0], rtol=1e-12)
     assert (fitted["components"][1], fitted["singular_values"][1]) == ([0.0] * 4, 0.0)

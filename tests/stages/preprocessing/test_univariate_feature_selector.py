@@ -63,50 +63,52 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_scores_and_p_values_are_those_of_scipy_and_scikit_learn(learn, test):
-    *_, x, label = TESTS[test]
-    scores, p_values = ORACLES[test](x, label)
-    _, fitted = in_parts(learn, test)
-    # scikit-learn forms sums of squares of numbers near 100, which costs digits.
-    np.testing.assert_allclose(list(fitted["scores"].values()), scores, rtol=1e-9)
-    np.testing.assert_allclose(list(fitted["p_values"].values()), p_values, rtol=1e-7, atol=1e-300)
-    assert fitted["selected"] == NAMES  # of 8 columns, 50 are chosen
+def test_scores_and_p_values_are_those_of_scipy_and_scikit_learn(learn, subtests):
+    for test in TESTS:
+        with subtests.test(test=test):
+            *_, x, label = TESTS[test]
+            scores, p_values = ORACLES[test](x, label)
+            _, fitted = in_parts(learn, test)
+            # scikit-learn forms sums of squares of numbers near 100, which costs digits.
+            np.testing.assert_allclose(list(fitted["scores"].values()), scores, rtol=1e-9)
+            np.testing.assert_allclose(list(fitted["p_values"].values()), p_values, rtol=1e-7, atol=1e-300)
+            assert fitted["selected"] == NAMES  # of 8 columns, 50 are chosen
 
 
-@pytest.mark.parametrize(
-    ("mode", "threshold"), [("percentile", 0.3), ("fpr", 0.1), ("fdr", 0.1), ("fwe", 0.1), ("num_top_features", 3)]
-)
-@pytest.mark.parametrize("test", TESTS)
-def test_each_mode_chooses_as_defined(learn, test, mode, threshold):
-    *_, x, label = TESTS[test]
-    expected = sorted(MODES[mode](ORACLES[test](x, label)[1], threshold))
-    bound, fitted = in_parts(learn, test, selection_mode=mode, selection_threshold=threshold)
-    assert fitted["selected"] == [NAMES[place] for place in expected]
-    assert 0 < len(expected) < WIDTH
-    assert bound.learned_schema(table(x, label).schema, fitted).names == [*fitted["selected"], "label"]
+def test_each_mode_chooses_as_defined(learn, subtests):
+    for mode, threshold in [("percentile", 0.3), ("fpr", 0.1), ("fdr", 0.1), ("fwe", 0.1), ("num_top_features", 3)]:
+        for test in TESTS:
+            with subtests.test(mode=mode, threshold=threshold, test=test):
+                *_, x, label = TESTS[test]
+                expected = sorted(MODES[mode](ORACLES[test](x, label)[1], threshold))
+                bound, fitted = in_parts(learn, test, selection_mode=mode, selection_threshold=threshold)
+                assert fitted["selected"] == [NAMES[place] for place in expected]
+                assert 0 < len(expected) < WIDTH
+                assert bound.learned_schema(table(x, label).schema, fitted).names == [*fitted["selected"], "label"]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("test", TESTS)
-def test_the_columns_that_stay_are_those_of_mllib(learn, spark: Any, test):
+def test_the_columns_that_stay_are_those_of_mllib(learn, spark: Any, subtests):
     from pyspark.ml.feature import UnivariateFeatureSelector as Theirs
     from pyspark.ml.functions import array_to_vector
 
-    feature_type, label_type, x, label = TESTS[test]
-    rows = [(row, float(each)) for row, each in zip(x.astype(float).tolist(), label, strict=True)]
-    frame = spark.createDataFrame(rows, "x array<double>, label double")
-    frame = frame.withColumn("features", array_to_vector("x")).coalesce(1).cache()
-    for mode, ours, threshold in (("numTopFeatures", "num_top_features", 3), ("fdr", "fdr", 0.01)):
-        theirs = Theirs(selectionMode=mode, outputCol="o").setFeatureType(feature_type).setLabelType(label_type)
-        chosen = theirs.setSelectionThreshold(threshold).fit(frame).selectedFeatures
-        _, fitted = in_parts(learn, test, selection_mode=ours, selection_threshold=threshold)
-        assert fitted["selected"] == [NAMES[place] for place in sorted(chosen)]
+    for test in TESTS:
+        with subtests.test(test=test):
+            feature_type, label_type, x, label = TESTS[test]
+            rows = [(row, float(each)) for row, each in zip(x.astype(float).tolist(), label, strict=True)]
+            frame = spark.createDataFrame(rows, "x array<double>, label double")
+            frame = frame.withColumn("features", array_to_vector("x")).coalesce(1).cache()
+            for mode, ours, threshold in (("numTopFeatures", "num_top_features", 3), ("fdr", "fdr", 0.01)):
+                theirs = Theirs(selectionMode=mode, outputCol="o").setFeatureType(feature_type).setLabelType(label_type)
+                chosen = theirs.setSelectionThreshold(threshold).fit(frame).selectedFeatures
+                _, fitted = in_parts(learn, test, selection_mode=ours, selection_threshold=threshold)
+                assert fitted["selected"] == [NAMES[place] for place in sorted(chosen)]
 
 
-@pytest.mark.parametrize(("mode", "threshold"), [("num_top_features", 50), ("percentile", 0.1), ("fdr", 0.05)])
-def test_thresholds_are_those_of_mllib_unless_given(mode, threshold):
-    assert selector("variance", selection_mode=mode).threshold == threshold
+def test_thresholds_are_those_of_mllib_unless_given(subtests):
+    for mode, threshold in [("num_top_features", 50), ("percentile", 0.1), ("fdr", 0.05)]:
+        with subtests.test(mode=mode, threshold=threshold):
+            assert selector("variance", selection_mode=mode).threshold == threshold
 
 
 def test_p_values_too_small_for_a_float_are_ordered_by_their_scores(learn):
@@ -120,14 +122,15 @@ def test_p_values_too_small_for_a_float_are_ordered_by_their_scores(learn):
     assert fitted["selected"] == ["x1"]
 
 
-@pytest.mark.parametrize("label_type", ["categorical", "continuous"])
-def test_a_constant_feature_scores_0_and_one_that_explains_all_the_most(learn, label_type):
+def test_a_constant_feature_scores_0_and_one_that_explains_all_the_most(learn, subtests):
     given = pa.table({"all": [2.0, 2.0, 4.0, 4.0], "flat": [0.1] * 4, "label": [0, 0, 1, 1]})
-    _, fitted = learn(
-        UnivariateFeatureSelector(["all", "flat"], feature_type="continuous", label_type=label_type), given
-    )
-    assert fitted["scores"] == {"all": sys.float_info.max, "flat": 0.0}
-    assert fitted["p_values"] == {"all": 0.0, "flat": 1.0}
+    for label_type in ["categorical", "continuous"]:
+        with subtests.test(label_type=label_type):
+            _, fitted = learn(
+                UnivariateFeatureSelector(["all", "flat"], feature_type="continuous", label_type=label_type), given
+            )
+            assert fitted["scores"] == {"all": sys.float_info.max, "flat": 0.0}
+            assert fitted["p_values"] == {"all": 0.0, "flat": 1.0}
 
 
 def test_categories_may_be_of_any_type_and_null_is_one_of_them(learn):
@@ -148,19 +151,6 @@ def test_too_few_rows_for_a_test_tell_nothing(learn):
         assert fitted == {"scores": {"x": 0.0}, "p_values": {"x": 1.0}, "selected": ["x"]}
 
 
-def test_a_model_learns_from_what_is_selected_and_scores_without_the_rest(local, tmp_path):
-    data = local.from_arrow(table(X, Y))
-    stages = [selector("regression", selection_threshold=2), LinearRegression("label")]
-    model = ps.Pipeline(*stages).fit(data)
-    kept = model.fitted[0]["selected"]
-    assert model.stages[1].inputs() == tuple(kept) == tuple(model.input_columns)
-    model.save(tmp_path / "model")
-    lean = local.from_arrow(table(X, Y).select(kept))
-    expected = model.transform(data).to_arrow()["prediction"]
-    assert expected.equals(ps.PipelineModel.load(tmp_path / "model").transform(lean).to_arrow()["prediction"])
-    assert model.predict(lean.head(1).to_dicts()) == [{"prediction": expected[0].as_py()}]
-
-
 def test_a_feature_that_is_named_later_is_told_with_its_p_value(local):
     stages = [selector("regression", selection_threshold=1), LinearRegression("label", features=["x0"])]
     told = r"'x0', which LinearRegression names, was left out by UnivariateFeatureSelector: its p-value, \d"
@@ -168,21 +158,19 @@ def test_a_feature_that_is_named_later_is_told_with_its_p_value(local):
         ps.Pipeline(*stages).fit(local.from_arrow(table(X, Y)))
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_values_that_cannot_be_tested_are_refused_with_their_column(local, subtests):
+    for change, told in [
         ({"label": [0, 0, 0]}, "label 'label' has 1 class"),
         ({"label": [0.0, 0.5, 1.0]}, "'label' has 1 values that are not whole"),
         ({"x": [1.0, None, 3.0]}, "'x' has 1 values that are null"),
         ({"x": [1.0, np.inf, 3.0]}, "'x' has 1 values that are infinite"),
-    ],
-)
-def test_values_that_cannot_be_tested_are_refused_with_their_column(local, change, told):
-    given = pa.table({"x": [1.0, 2.0, 3.0], "label": [0, 1, 1], **change})
-    stage = UnivariateFeatureSelector("x", feature_type="continuous", label_type="categorical")
-    with pytest.raises(DataValueError, match=told) as caught:
-        ps.Pipeline(stage).fit(local.from_arrow(given))
-    assert caught.value.column == next(iter(change))
+    ]:
+        with subtests.test(change=change):
+            given = pa.table({"x": [1.0, 2.0, 3.0], "label": [0, 1, 1], **change})
+            stage = UnivariateFeatureSelector("x", feature_type="continuous", label_type="categorical")
+            with pytest.raises(DataValueError, match=told) as caught:
+                ps.Pipeline(stage).fit(local.from_arrow(given))
+            assert caught.value.column == next(iter(change))
 
 
 def test_too_many_categories_are_refused(learn):
@@ -192,33 +180,28 @@ def test_too_many_categories_are_refused(learn):
         learn(stage, given.slice(0, 9_000), given.slice(9_000))
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
+def test_parameters_that_make_no_sense_are_refused(subtests):
+    for options, told in [
         ({"feature_type": "categorical", "label_type": "continuous"}, "no test of categorical features"),
         ({"selection_mode": "numTopFeatures"}, "Did you mean 'num_top_features'"),
         ({"selection_threshold": 0.5}, "selection_threshold of .* is 0.5, expected an integer >= 1"),
         ({"selection_mode": "fpr", "selection_threshold": 5}, "is 5, expected a number >= 0 and <= 1"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(options, told):
-    with pytest.raises(ConfigError, match=told):
-        UnivariateFeatureSelector("x", **{"feature_type": "continuous", "label_type": "categorical", **options})
+    ]:
+        with subtests.test(options=options), pytest.raises(ConfigError, match=told):
+            UnivariateFeatureSelector("x", **{"feature_type": "continuous", "label_type": "categorical", **options})
 
 
-@pytest.mark.parametrize(
-    ("feature_type", "label_type", "kind", "label"),
-    [
+def test_types_that_a_test_does_not_take_are_refused_before_reading(subtests):
+    for feature_type, label_type, kind, label in [
         ("categorical", "categorical", pa.float64(), pa.int64()),
         ("continuous", "categorical", pa.string(), pa.int64()),
         ("continuous", "continuous", pa.float64(), pa.string()),
         ("continuous", "categorical", pa.float64(), pa.date32()),
-    ],
-)
-def test_types_that_a_test_does_not_take_are_refused_before_reading(feature_type, label_type, kind, label):
-    stage = UnivariateFeatureSelector("x", feature_type=feature_type, label_type=label_type)
-    with pytest.raises(SchemaError, match=f"does not take for {feature_type}|does not take for {label_type}"):
-        stage.bind(pa.schema({"x": kind, "label": label}))
+    ]:
+        with subtests.test(feature_type=feature_type, label_type=label_type, kind=kind, label=label):
+            stage = UnivariateFeatureSelector("x", feature_type=feature_type, label_type=label_type)
+            with pytest.raises(SchemaError, match=f"does not take for {feature_type}|does not take for {label_type}"):
+                stage.bind(pa.schema({"x": kind, "label": label}))
 
 
 def test_a_label_among_the_columns_is_refused():

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from encoder_values import encoded
 
 import penstock as ps
 from penstock import frames
@@ -21,11 +22,6 @@ LABELS = ((LETTERS < "c") ^ (RNG.random(N) < 0.3)).astype(int)
 SMALL = pa.table({"c": ["a", "a", "a", "b", "b", None], "label": [1, 1, 0, 0, 0, 1]})
 
 
-def encoded(learned, *values, kind=None):
-    bound, fitted = learned
-    return bound.transform(frames.from_arrow(pa.table({"c": pa.array(values, kind)})), fitted)["c"].to_list()
-
-
 def weights(values, labels, more):
     """Return the weight of each value as category_encoders' source has it."""
     stats = pd.Series(labels).groupby(values).agg(["sum", "count"])
@@ -34,14 +30,15 @@ def weights(values, labels, more):
     return np.log(ones / zeros), ones - zeros
 
 
-@pytest.mark.parametrize("regularization", [1.0, 0.5, 20])
-def test_weights_and_information_value_are_those_of_the_formula(learn, regularization):
+def test_weights_and_information_value_are_those_of_the_formula(learn, subtests):
     table = pa.table({"c": LETTERS, "label": LABELS})
-    bound, fitted = learn(WeightOfEvidenceEncoder("c", regularization=regularization), table[:99], table[99:])
-    weight, difference = weights(LETTERS, LABELS, regularization)
-    made = bound.transform(frames.from_arrow(table), fitted)["c"].to_numpy()
-    np.testing.assert_allclose(made, weight[LETTERS], rtol=1e-13)
-    assert fitted["information_value"] == {"c": pytest.approx((weight * difference).sum(), rel=1e-12)}
+    for regularization in [1.0, 0.5, 20]:
+        with subtests.test(regularization=regularization):
+            bound, fitted = learn(WeightOfEvidenceEncoder("c", regularization=regularization), table[:99], table[99:])
+            weight, difference = weights(LETTERS, LABELS, regularization)
+            made = bound.transform(frames.from_arrow(table), fitted)["c"].to_numpy()
+            np.testing.assert_allclose(made, weight[LETTERS], rtol=1e-13)
+            assert fitted["information_value"] == {"c": pytest.approx((weight * difference).sum(), rel=1e-12)}
 
 
 def test_without_much_regularization_it_is_the_plain_weight_of_evidence(learn):
@@ -52,12 +49,6 @@ def test_without_much_regularization_it_is_the_plain_weight_of_evidence(learn):
     assert fitted["information_value"]["c"] == pytest.approx((plain * (counts[1] - counts[0])).sum(), abs=1e-8)
 
 
-def test_null_has_its_own_weight_and_unseen_values_none(learn):
-    learned = learn(WeightOfEvidenceEncoder("c"), SMALL)
-    expected = [math.log(3 / 2), math.log(1 / 3), math.log(2), 0.0]
-    assert encoded(learned, "a", "b", None, "z") == pytest.approx(expected, rel=1e-15)
-
-
 def test_a_null_that_was_not_there_at_fit_is_0_even_if_unseen_values_are_refused(learn):
     learned = learn(WeightOfEvidenceEncoder("c", handle_invalid="error"), SMALL.slice(0, 5))
     assert encoded(learned, None) == [0.0]
@@ -65,18 +56,14 @@ def test_a_null_that_was_not_there_at_fit_is_0_even_if_unseen_values_are_refused
         encoded(learned, "a", "z", "z")
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.bool_(), pa.null()])
-def test_a_column_that_is_the_same_in_every_row_tells_nothing(learn, kind):
-    bound, fitted = learn(WeightOfEvidenceEncoder("c"), pa.table({"c": pa.nulls(4, kind), "label": [1, 0, 0, 1]}))
-    assert encoded((bound, fitted), None, kind=kind) == [0.0]
-    assert fitted["information_value"] == {"c": 0.0}
-
-
-def test_what_is_learned_is_the_same_to_the_bit_however_the_rows_are_cut(learn):
-    table = pa.table({"c": LETTERS, "label": LABELS})
-    stage = WeightOfEvidenceEncoder("c", num_folds=None)
-    shuffled = table.take(RNG.permutation(N))
-    assert learn(stage, shuffled[:0], shuffled[17:], shuffled[:17])[1] == learn(stage, table)[1]
+def test_a_column_that_is_the_same_in_every_row_tells_nothing(learn, subtests):
+    for kind in [pa.string(), pa.int64(), pa.bool_(), pa.null()]:
+        with subtests.test(kind=kind):
+            bound, fitted = learn(
+                WeightOfEvidenceEncoder("c"), pa.table({"c": pa.nulls(4, kind), "label": [1, 0, 0, 1]})
+            )
+            assert encoded((bound, fitted), None, kind=kind) == [0.0]
+            assert fitted["information_value"] == {"c": 0.0}
 
 
 def test_a_model_learns_nothing_from_values_that_each_row_has_alone(local):
@@ -99,27 +86,27 @@ def test_a_label_that_is_not_binary_is_found_in_its_row(local):
     assert (caught.value.row, caught.value.stage) == (2, "WeightOfEvidenceEncoder")
 
 
-@pytest.mark.parametrize("label", [0, 1])
-def test_a_label_of_one_class_is_refused(learn, label):
-    with pytest.raises(DataValueError, match=f"'label' has one class, .* 0: {3 - 3 * label}, 1: {3 * label}"):
-        learn(WeightOfEvidenceEncoder("c"), pa.table({"c": ["a", "b", "b"], "label": [label] * 3}))
+def test_a_label_of_one_class_is_refused(learn, subtests):
+    for label in [0, 1]:
+        with (
+            subtests.test(label=label),
+            pytest.raises(DataValueError, match=f"'label' has one class, .* 0: {3 - 3 * label}, 1: {3 * label}"),
+        ):
+            learn(WeightOfEvidenceEncoder("c"), pa.table({"c": ["a", "b", "b"], "label": [label] * 3}))
 
 
-@pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan])
-def test_a_regularization_that_is_not_positive_is_refused(value):
-    with pytest.raises(ConfigError, match="regularization of WeightOfEvidenceEncoder"):
-        WeightOfEvidenceEncoder("c", regularization=value)
+def test_a_regularization_that_is_not_positive_is_refused(subtests):
+    for value in [0, -1.0, math.inf, math.nan]:
+        with subtests.test(value=value), pytest.raises(ConfigError, match="regularization of WeightOfEvidenceEncoder"):
+            WeightOfEvidenceEncoder("c", regularization=value)
 
 
-@pytest.mark.parametrize(
-    ("stage", "error", "message"),
-    [
+def test_what_does_not_fit_the_columns_is_refused_before_reading(subtests):
+    for stage, error, message in [
         (WeightOfEvidenceEncoder(["c", "label"]), ConfigError, "label 'label' is among the columns"),
         (WeightOfEvidenceEncoder("c", label="text"), SchemaError, "label 'text' is string, but a binary one"),
         (WeightOfEvidenceEncoder("c", fold="text"), SchemaError, "column 'text' of folds is string"),
         (WeightOfEvidenceEncoder("x"), SchemaError, "column 'x' is double"),
-    ],
-)
-def test_what_does_not_fit_the_columns_is_refused_before_reading(stage, error, message):
-    with pytest.raises(error, match=message):
-        stage.bind(pa.schema({"c": pa.string(), "label": pa.int64(), "text": pa.string(), "x": pa.float64()}))
+    ]:
+        with subtests.test(stage=stage), pytest.raises(error, match=message):
+            stage.bind(pa.schema({"c": pa.string(), "label": pa.int64(), "text": pa.string(), "x": pa.float64()}))

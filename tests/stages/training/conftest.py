@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -18,6 +19,7 @@ from penstock.dataset import Dataset
 from penstock.devices import Device
 from penstock.engines.base import Engine
 from penstock.frames import cudf
+from penstock.stages.modules import _FACTORIES
 from penstock.testing import trials
 
 ROWS = 600
@@ -28,6 +30,23 @@ FRAGMENT = 8 * 4 * 150  # 150 rows of four float64 columns: four fragments
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train on one thread: more only wait for each other on data this small."""
     monkeypatch.setattr("penstock.devices.usable_cores", lambda: 1)
+
+
+@pytest.fixture
+def dask(request: pytest.FixtureRequest, engines: Any) -> Engine:
+    """The engine on Dask, for what needs ranks in processes of their own."""
+    if "dask" not in request.config.getoption("--engines"):
+        pytest.skip("dask is not among --engines")
+    return engines.get("dask")
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    """Forget the modules of PyTorch that a test registers."""
+    before = copy.copy(_FACTORIES.known)
+    yield
+    _FACTORIES.known.clear()
+    _FACTORIES.known.update(before)
 
 
 @pytest.fixture(scope="module")

@@ -125,3 +125,9 @@ def numbers(rows: int = 240) -> np.ndarray:
     draw = np.random.default_rng(3)
     centres = np.array([[-4.0, 0.0, 0.0], [4.0, 0.0, 1.0], [0.0, 5.0, -2.0], [0.0, -5.0, 3.0]])
     return (centres[np.arange(rows) % 4] + draw.normal(size=(rows, 3))) * [1.0, 10.0, 0.1] + [0.0, 50.0, 0.0]
+
+
+FEATURES = ("a", "b", "c")
+X = numbers()
+SIZE = np.array(["large", "medium", "small"])[np.digitize(X[:, 0], [-2.0, 2.0])]
+Y = X @ [2.0, -0.5, 10.0] + 3.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,8 +26,13 @@ def gpu(local: Engine) -> Engine:
     return local
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_what_is_kept_scores_as_the_estimator_does(name: str, gpu: Engine) -> None:
+def test_what_is_kept_scores_as_the_estimator_does(gpu: Engine, subtests: Any) -> None:
+    for name in KEPT:
+        with subtests.test(name):
+            assert_kept(name, gpu)
+
+
+def assert_kept(name: str, gpu: Engine) -> None:
     entry, kind = entries()[name], loaded(f"cuml.{entries()[name].name}")
     estimator = kind(**({"random_state": 0} if "random_state" in kind().get_params() else {}))
     label = {"classifier": (X[:, 0] > 0).astype(np.int32), "regressor": X[:, 0] * 2}.get(entry.kind)

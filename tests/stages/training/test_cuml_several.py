@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import several_gpus_stand_in
-from cuml_stand_in import loaded, numbers
+from cuml_stand_in import FEATURES, SIZE, X, Y, loaded
 from several_gpus_stand_in import nccl
 
 from penstock import devices
@@ -34,10 +34,6 @@ from penstock.stages.training.transductive._stage import _TransductiveEstimator
 from penstock.testing import LocalGang
 
 ROOT = Path(__file__).parents[3]
-FEATURES = ("a", "b", "c")
-X = numbers()
-SIZE = np.array(["large", "medium", "small"])[np.digitize(X[:, 0], [-2.0, 2.0])]
-Y = X @ [2.0, -0.5, 10.0] + 3.0
 SEEDED = {"random_state": 0}
 BY_ALL: dict[str, tuple[dict[str, Any], str | None]] = {
     "ElasticNet": ({}, "y"),
@@ -100,11 +96,13 @@ def alike(found: Fitted, expected: Fitted) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("name", BY_ALL)
-def test_ranks_learn_together_what_one_learns(name, size, several):
-    trainer = stage(several, name)
-    alike(fitted_by(size, trainer), Pipeline(trainer).fit(dataset()).fitted[0])
-    assert nccl.ended == ["destroy"] * size
+def test_ranks_learn_together_what_one_learns(size, several, subtests):
+    for name in BY_ALL:
+        trainer = stage(several, name)
+        nccl.ended.clear()
+        with subtests.test(name):
+            alike(fitted_by(size, trainer), Pipeline(trainer).fit(dataset()).fitted[0])
+            assert nccl.ended == ["destroy"] * size
 
 
 def test_the_cases_are_what_the_table_has_several_gpus_for():
@@ -121,19 +119,21 @@ def test_the_page_names_what_several_gpus_fit():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_weights_of_clusters_are_those_of_the_rows(dtype, several):
-    trainer = stage(several, "KMeans", weight="w", dtype=dtype)
-    alike(fitted_by(3, trainer), Pipeline(trainer).fit(dataset()).fitted[0])
+def test_weights_of_clusters_are_those_of_the_rows(several):
+    for dtype in ("float32", "float64"):
+        trainer = stage(several, "KMeans", weight="w", dtype=dtype)
+        alike(fitted_by(3, trainer), Pipeline(trainer).fit(dataset()).fitted[0])
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("first", "last"), [(100, 240), (0, 150), (0, 70), (170, 240)])
-@pytest.mark.parametrize("name", ["KMeans", "RandomForestClassifier", "PCA"])
-def test_ranks_without_rows_fit_nothing_and_rank_0_has_what_was_learned(name, first, last, several):
-    data = dataset(place=np.arange(len(X))).filter((nw.col("place") >= first) & (nw.col("place") < last))
-    trainer = stage(several, name)
-    alike(fitted_by(3, trainer, data), Pipeline(trainer).fit(data).fitted[0])
+def test_ranks_without_rows_fit_nothing_and_rank_0_has_what_was_learned(several, subtests):
+    rows = dataset(place=np.arange(len(X)))
+    for name in ("KMeans", "RandomForestClassifier", "PCA"):
+        for first, last in ((100, 240), (0, 150), (0, 70), (170, 240)):
+            data = rows.filter((nw.col("place") >= first) & (nw.col("place") < last))
+            trainer = stage(several, name)
+            with subtests.test(name, first=first, last=last):
+                alike(fitted_by(3, trainer, data), Pipeline(trainer).fit(data).fitted[0])
 
 
 @pytest.mark.thorough
@@ -186,14 +186,15 @@ ALONE: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("name", "options", "more", "reason"), ALONE)
-def test_one_gpu_fits_what_several_cannot_and_a_note_says_so(name, options, more, reason, several):
-    trainer = stage(several, name, options, **more)
-    found = fitted_by(2, trainer)
-    note, *warned = found["warnings"]
-    assert note.startswith(f"one of 2 GPUs fitted it: {reason}")
-    assert trainer.bind(dataset().schema).notes(found)[0] == note
-    assert {**found, "warnings": warned} == Pipeline(trainer).fit(dataset()).fitted[0]
+def test_one_gpu_fits_what_several_cannot_and_a_note_says_so(several, subtests):
+    for name, options, more, reason in ALONE:
+        trainer = stage(several, name, options, **more)
+        with subtests.test(reason):
+            found = fitted_by(2, trainer)
+            note, *warned = found["warnings"]
+            assert note.startswith(f"one of 2 GPUs fitted it: {reason}")
+            assert trainer.bind(dataset().schema).notes(found)[0] == note
+            assert {**found, "warnings": warned} == Pipeline(trainer).fit(dataset()).fitted[0]
     assert nccl.meetings == {}
 
 
@@ -232,12 +233,6 @@ def test_without_raft_dask_it_is_told_how_to_install_it(several, hide_modules):
     fitted_by(1, stage(several, "PCA"))
 
 
-def test_partitions_on_a_cpu_are_refused(several):
-    table = dataset().to_arrow()
-    with pytest.raises(ConfigError, match="cuML needs a GPU to fit"):
-        fitted_by(2, stage(several, "PCA"), LocalEngine(device="cpu").from_arrow(table))
-
-
 @pytest.mark.thorough
 def test_a_share_larger_than_a_quarter_of_its_gpu_is_refused(several):
     share = 4 * 3 * len(X) // 2
@@ -247,15 +242,9 @@ def test_a_share_larger_than_a_quarter_of_its_gpu_is_refused(several):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "options", "problem"),
-    [
-        ("KMeans", {**BY_ALL["KMeans"][0], "n_clusters": 500}, "there are 240 rows for 500 clusters"),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused_on_every_rank(name, options, problem, several):
-    with pytest.raises(DataValueError, match=problem):
-        fitted_by(2, stage(several, name, options))
+def test_more_clusters_than_rows_are_refused_on_every_rank(several):
+    with pytest.raises(DataValueError, match="there are 240 rows for 500 clusters"):
+        fitted_by(2, stage(several, "KMeans", {**BY_ALL["KMeans"][0], "n_clusters": 500}))
     assert nccl.ended == ["abort"] * 2
 
 
@@ -272,6 +261,7 @@ def test_clusters_that_a_rank_has_too_few_rows_to_begin_are_refused_on_every_ran
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_nccl_is_not_waited_for_longer_than_the_options_allow(several, monkeypatch):
     never = threading.Event()
     monkeypatch.setattr(nccl, "init", lambda self, *_: never.wait())
@@ -312,13 +302,14 @@ def test_a_rank_that_fails_lets_the_others_go(error, ended, several, monkeypatch
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("size", [2, 3])
-def test_ranks_label_rows_together_as_one_does(size, several):
+def test_ranks_label_rows_together_as_one_does(several):
     trainer = _TransductiveEstimator(several.DBSCAN(eps=2.0, algorithm="brute"), "fit_predict", features=FEATURES)
-    assert fitted_by(size, trainer) == Pipeline(trainer).fit(dataset()).fitted[0]
-    assert nccl.ended == ["destroy"] * size
     few = dataset(place=np.arange(len(X))).filter(nw.col("place") < 3)
-    assert fitted_by(size, trainer, few) == Pipeline(trainer).fit(few).fitted[0]
+    for size in (2, 3):
+        nccl.ended.clear()
+        assert fitted_by(size, trainer) == Pipeline(trainer).fit(dataset()).fitted[0]
+        assert nccl.ended == ["destroy"] * size
+        assert fitted_by(size, trainer, few) == Pipeline(trainer).fit(few).fitted[0]
 
 
 def test_only_what_several_gpus_fit_asks_for_more_than_one_rank(several):
@@ -340,8 +331,13 @@ def real() -> None:
     pytest.importorskip("cuml", reason="only `make check-gpu` has it")
 
 
-@pytest.mark.parametrize("name", _several._TAKEN)
-def test_installed_classes_take_what_they_are_made_and_fitted_with(name, real, monkeypatch):
+def test_installed_classes_take_what_they_are_made_and_fitted_with(real, subtests):
+    for name in _several._TAKEN:
+        with subtests.test(name):
+            assert_taken(name)
+
+
+def assert_taken(name: str) -> None:
     entry, estimator = entries()[name], loaded(f"cuml.{entries()[name].name}")()
     assert set(_several._TAKEN[name]) <= set(estimator.get_params())
     assert _several.why_alone(estimator, entry, 2, weighted=False) is None
@@ -364,8 +360,14 @@ def test_installed_classes_take_what_they_are_made_and_fitted_with(name, real, m
         assert len(calls) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in BY_ALL if not name.startswith("RandomForest")])
-def test_installed_conversions_read_what_fits_on_several_gpus_have_set(name, real):
+def test_installed_conversions_read_what_fits_on_several_gpus_have_set(real, subtests):
+    for name in BY_ALL:
+        if not name.startswith("RandomForest"):
+            with subtests.test(name):
+                assert_read(name)
+
+
+def assert_read(name: str) -> None:
     entry = entries()[name]
     one, many = loaded(f"cuml.{entry.name}"), _several._class_of(entry)
     from tools.cuml_table import _source

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from class_scores import scored
 from scipy.special import expit
 from sklearn import discriminant_analysis as sk
 from sklearn.covariance import OAS
@@ -19,7 +21,6 @@ from penstock.errors import ConfigError, DataValueError
 from penstock.pipeline.model import PipelineModel
 
 FEATURES = ("f0", "f1", "f2", "f3")
-COLUMNS = ("rawPrediction", "probability", "prediction")
 LINEAR, QUADRATIC = st.LinearDiscriminantAnalysis, st.QuadraticDiscriminantAnalysis
 
 
@@ -42,52 +43,45 @@ def fit(data: Dataset, kind: type, **options: Any) -> PipelineModel:
     return ps.Pipeline(kind("label", features=features, **options)).fit(data)
 
 
-def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
-    table = model.transform(data).to_arrow()
-    return [np.array(table[name].to_pylist()) for name in COLUMNS]
-
-
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("priors", [False, True])
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto", "oas"])
-def test_linear_is_scikit_learns(local, classes, priors, shrinkage):
+def test_linear_is_scikit_learns(local, classes, subtests):
     x, label = sample(classes)
-    given = tuple(np.arange(1, classes + 1) / np.arange(1, classes + 1).sum()) if priors else None
-    chosen: dict[str, Any] = {"covariance_estimator": OAS()} if shrinkage == "oas" else {"shrinkage": shrinkage}
-    other = sk.LinearDiscriminantAnalysis(solver="lsqr", priors=given, **chosen).fit(x, label)
     data = dataset(local, x, label)
-    model = fit(data, LINEAR, shrinkage=shrinkage, priors=given)
-    raw, probability, predicted = scored(model, data)
-    shares = other.predict_proba(x)
-    np.testing.assert_allclose(probability, shares[:, 1] if classes == 2 else shares, rtol=1e-9, atol=1e-12)
-    assert predicted.tolist() == other.predict(x).tolist()
-    scores = other.decision_function(x)
-    if classes > 2:
-        raw, scores = raw - raw[:, :1], scores - scores[:, :1]
-    np.testing.assert_allclose(raw, scores, rtol=1e-8, atol=1e-9)
+    for priors, shrinkage in itertools.product([False, True], [None, 0.3, "auto", "oas"]):
+        given = tuple(np.arange(1, classes + 1) / np.arange(1, classes + 1).sum()) if priors else None
+        chosen: dict[str, Any] = {"covariance_estimator": OAS()} if shrinkage == "oas" else {"shrinkage": shrinkage}
+        other = sk.LinearDiscriminantAnalysis(solver="lsqr", priors=given, **chosen).fit(x, label)
+        with subtests.test(priors=priors, shrinkage=shrinkage):
+            raw, probability, predicted = scored(fit(data, LINEAR, shrinkage=shrinkage, priors=given), data)
+            shares, scores = other.predict_proba(x), other.decision_function(x)
+            np.testing.assert_allclose(probability, shares[:, 1] if classes == 2 else shares, rtol=1e-9, atol=1e-12)
+            assert predicted.tolist() == other.predict(x).tolist()
+            if classes > 2:
+                raw, scores = raw - raw[:, :1], scores - scores[:, :1]
+            np.testing.assert_allclose(raw, scores, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("options", [{}, {"reg_param": 0.2}, {"priors": True}], ids=str)
-def test_quadratic_is_scikit_learns(local, classes, options):
-    x, label = sample(classes)
-    if options.get("priors"):
-        options = {"priors": tuple(np.full(classes, 1 / classes))}
-    other = sk.QuadraticDiscriminantAnalysis(**options).fit(x, label)
-    data = dataset(local, x, label)
-    _, probability, predicted = scored(fit(data, QUADRATIC, **options), data)
-    shares = other.predict_proba(x)
-    np.testing.assert_allclose(probability, shares[:, 1] if classes == 2 else shares, rtol=1e-8, atol=1e-12)
-    assert predicted.tolist() == other.predict(x).tolist()
+def test_quadratic_is_scikit_learns(local, subtests):
+    for classes in (2, 4):
+        x, label = sample(classes)
+        data = dataset(local, x, label)
+        for options in ({}, {"reg_param": 0.2}, {"priors": tuple(np.full(classes, 1 / classes))}):
+            other = sk.QuadraticDiscriminantAnalysis(**options).fit(x, label)
+            with subtests.test(classes=classes, **options):
+                _, probability, predicted = scored(fit(data, QUADRATIC, **options), data)
+                shares = other.predict_proba(x)
+                shares = shares[:, 1] if classes == 2 else shares
+                np.testing.assert_allclose(probability, shares, rtol=1e-8, atol=1e-12)
+                assert predicted.tolist() == other.predict(x).tolist()
 
 
-@pytest.mark.parametrize("shrinkage", [0.1, "auto"])
-def test_shrunk_quadratic_is_scikit_learns(local, shrinkage):
+def test_shrunk_quadratic_is_scikit_learns(local):
     x, label = sample(3)
-    other = sk.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage).fit(x, label)
     data = dataset(local, x, label)
-    _, probability, _ = scored(fit(data, QUADRATIC, shrinkage=shrinkage), data)
-    np.testing.assert_allclose(probability, other.predict_proba(x), rtol=1e-8, atol=1e-12)
+    for shrinkage in (0.1, "auto"):
+        other = sk.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage).fit(x, label)
+        _, probability, _ = scored(fit(data, QUADRATIC, shrinkage=shrinkage), data)
+        np.testing.assert_allclose(probability, other.predict_proba(x), rtol=1e-8, atol=1e-12)
 
 
 def test_coefficients_are_scikit_learns(local):
@@ -127,14 +121,6 @@ def test_one_feature_of_equal_deviations_is_the_closed_form(local):
     np.testing.assert_allclose(probability, expit(expected), rtol=1e-12)
 
 
-def test_labels_keep_their_type_and_thresholds_move_predictions(local):
-    x, label = sample(2)
-    names = np.array(["no", "yes"])[label]
-    data = dataset(local, x, names)
-    _, probability, predicted = scored(fit(data, LINEAR, thresholds=(0.1, 0.9)), data)
-    assert predicted.tolist() == np.where(probability > 0.9, "yes", "no").tolist()
-
-
 @pytest.mark.thorough
 def test_a_feature_constant_in_all_classes_takes_no_part(local):
     x, label = sample(2)
@@ -146,32 +132,15 @@ def test_a_feature_constant_in_all_classes_takes_no_part(local):
     np.testing.assert_allclose(scored(model, data)[0], scored(without, data)[0], rtol=1e-9)
 
 
-def test_a_row_with_a_null_has_nulls(local):
-    x, label = sample(2)
-    model = fit(dataset(local, x, label), QUADRATIC)
-    row = model.predict({"f0": None, "f1": 1.0, "f2": 1.0, "f3": 1.0})
-    assert [row[name] for name in COLUMNS] == [None, None, None]
-
-
-def test_one_scan_learns_both(local):
-    x, label = sample(2)
-    stages = [LINEAR("label", features=FEATURES), QUADRATIC("label", features=FEATURES, prediction="p", probability="q",
-                                                            raw_prediction="r")]  # fmt: skip
-    assert ps.Pipeline(*stages).fit(dataset(local, x, label)).report.scans == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_wrong_parameters_are_refused():
+    for options, message in (
         ({"shrinkage": 1.5}, "shrinkage of LinearDiscriminantAnalysis is 1.5, expected a number >= 0 and <= 1"),
         ({"shrinkage": "some"}, "shrinkage of LinearDiscriminantAnalysis is 'some', expected.*auto"),
         ({"priors": (0.5, 0.6)}, "priors of LinearDiscriminantAnalysis is .*with a sum of 1"),
         ({"priors": (0.0, 1.0)}, "expected a number above 0 for each class"),
-    ],
-)
-def test_wrong_parameters_are_refused(options, message):
-    with pytest.raises(ConfigError, match=message):
-        LINEAR("label", **options)
+    ):
+        with pytest.raises(ConfigError, match=message):
+            LINEAR("label", **options)
 
 
 def test_priors_of_other_classes_are_refused(local):
@@ -180,29 +149,20 @@ def test_priors_of_other_classes_are_refused(local):
         fit(dataset(local, x, label), LINEAR, priors=(0.5, 0.5))
 
 
-def test_one_class_is_refused(local):
-    x, label = sample(2)
-    with pytest.raises(DataValueError, match=r"label 'label' has 1 class\(es\)"):
-        fit(dataset(local, x, np.zeros_like(label)), LINEAR)
-
-
 def test_features_that_vary_in_no_class_are_refused(local):
     with pytest.raises(DataValueError, match="no feature varies within a class: f0"):
         fit(dataset(local, np.array([[1.0, 1.0, 2.0, 2.0]]).T, [0, 0, 1, 1]), LINEAR)
 
 
-@pytest.mark.parametrize(
-    ("x", "problem"),
-    [
-        (np.array([[1.0, 1.0, 2.0, 5.0]]).T, "column 'f0' is constant in class 0 of 2"),
-        (np.array([[1.0, 2.0, 2.0, 5.0], [2.0, 4.0, 1.0, 9.0]]).T, "features explain each other in class 0 of 2"),
-    ],
-)
-def test_a_class_without_a_covariance_is_refused_unless_it_is_shrunk(local, x, problem):
-    data = dataset(local, x, [0, 0, 1, 1])
-    with pytest.raises(DataValueError, match=problem):
-        fit(data, QUADRATIC)
-    assert len(scored(fit(data, QUADRATIC, reg_param=0.1), data)[2]) == 4
+def test_a_class_without_a_covariance_is_refused_unless_it_is_shrunk(local):
+    for x, problem in (
+        ([[1.0, 1.0, 2.0, 5.0]], "column 'f0' is constant in class 0 of 2"),
+        ([[1.0, 2.0, 2.0, 5.0], [2.0, 4.0, 1.0, 9.0]], "features explain each other in class 0 of 2"),
+    ):
+        data = dataset(local, np.array(x).T, [0, 0, 1, 1])
+        with pytest.raises(DataValueError, match=problem):
+            fit(data, QUADRATIC)
+        assert len(scored(fit(data, QUADRATIC, reg_param=0.1), data)[2]) == 4
 
 
 def test_fourth_powers_that_overflow_are_refused_by_name(local):
@@ -211,12 +171,3 @@ def test_fourth_powers_that_overflow_are_refused_by_name(local):
     with pytest.raises(DataValueError, match="column 'f1' has values so large that their fourth powers overflow") as e:
         fit(dataset(local, x, label), LINEAR, shrinkage="auto")
     assert (e.value.column, e.value.row) == ("f1", 7)
-
-
-def test_a_null_feature_is_refused_by_row(local):
-    x, label = sample(2)
-    column = pa.array(x[:, 0], mask=np.arange(len(label)) == 11)
-    data = dataset(local, x[:, :0], label, f0=column)
-    with pytest.raises(DataValueError, match="column 'f0'") as error:
-        fit(data, QUADRATIC)
-    assert error.value.row == 11

@@ -58,7 +58,7 @@ def halves_of_squares(margins: Any, label: Any) -> tuple[Any, Any]:
 
 
 def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> None:
-    values = DRAW.normal(size=1000)
+    values = np.random.default_rng(4).normal(size=1000)
     slices = NumberSlices.of(float(np.abs(values).max()), terms=4096, total=47)
     parts = slices.cut(values)
     for part, unit in zip(parts, slices.units, strict=True):
@@ -85,7 +85,7 @@ def test_margins_are_those_of_exact_arithmetic() -> None:
     grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
     rounded = X.copy()
     grid.round(rounded)
-    coefficients = DRAW.normal(size=(2, FEATURES)) / np.ldexp(1.0, grid.exponents)
+    coefficients = np.random.default_rng(5).normal(size=(2, FEATURES)) / np.ldexp(1.0, grid.exponents)
     made = Coefficients.of(coefficients, grid).times(grid.halves(rounded, grid.room(ROWS)))
     for output, place in ((0, 3), (1, 250)):
         pairs = zip(coefficients[output].tolist(), rounded[:, place].tolist(), strict=True)
@@ -95,14 +95,14 @@ def test_margins_are_those_of_exact_arithmetic() -> None:
 
 def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
     grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
-    coefficients = Coefficients.of(DRAW.normal(size=(3, FEATURES)), grid)
+    coefficients = Coefficients.of(np.random.default_rng(6).normal(size=(3, FEATURES)), grid)
     whole = coefficients.times(grid.halves(X, grid.room(ROWS)))
     alone = [coefficients.times(grid.halves(X[:, place : place + 1], grid.room(1))) for place in range(40)]
     np.testing.assert_array_equal(np.concatenate(alone, axis=1), whole[:, :40])
 
 
 def test_slices_of_any_width_add_up_to_the_same() -> None:
-    values = DRAW.normal(size=1000)
+    values = np.random.default_rng(4).normal(size=1000)
     sums = [sum(NumberSlices.of(10.0, terms, total=47).cut(values)) for terms in (2, 2**13, 2**18)]
     np.testing.assert_array_equal(sums[0], sums[1])
     np.testing.assert_array_equal(sums[0], sums[2])
@@ -112,13 +112,14 @@ def test_slices_of_any_width_add_up_to_the_same() -> None:
 def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(
     monkeypatch: pytest.MonkeyPatch, weighted: bool
 ) -> None:
-    weight = DRAW.uniform(0, 1e6, ROWS) if weighted else None
+    source = np.random.default_rng(7)
+    weight = source.uniform(0, 1e6, ROWS) if weighted else None
     coefficients = np.full((1, FEATURES), 0.1) / np.abs(X).max(axis=1)
     found = []
     for order, cuts, threads, length in (
         (np.arange(ROWS), 1, 1, 2**18),
-        (DRAW.permutation(ROWS), 9, 1, 2**13),
-        (DRAW.permutation(ROWS), 3, 4, 64),
+        (source.permutation(ROWS), 9, 1, 2**13),
+        (source.permutation(ROWS), 3, 4, 64),
     ):
         monkeypatch.setitem(_exact_products._ROWS, "cpu", length)
         made = design(order, cuts, threads, weight)
@@ -150,8 +151,9 @@ def test_a_rank_without_rows_adds_nothing() -> None:
 
 def test_losses_that_are_added_up_together_are_those_of_each_by_itself() -> None:
     whole = design(np.arange(ROWS), 3, threads=2)
+    source = np.random.default_rng(8)
     asked = [
-        LossAt(scale * DRAW.normal(size=(outputs, FEATURES)), halves_of_squares, largest)
+        LossAt(scale * source.normal(size=(outputs, FEATURES)), halves_of_squares, largest)
         for outputs, scale, largest in ((1, 1.0, 0.5), (3, 1e-9, 1.5), (2, 1e6, 1.0))
     ]
     together = whole.losses_and_gradients(asked)

@@ -70,30 +70,30 @@ def listed(group: pa.Array | None) -> list[Any] | None:
     return None if group is None else group.to_pylist()
 
 
-@pytest.mark.parametrize("case", BATCHES)
-def test_the_other_rank_receives_the_batch(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = BATCHES[case]
-    received = Wire(monkeypatch, lambda data: data).send(batch)
-    assert type(received.features) is type(batch.features)
-    np.testing.assert_array_equal(plain(received.features), plain(batch.features), strict=True)
-    np.testing.assert_array_equal(received.label, batch.label, strict=True)
-    assert (received.weight is None) == (batch.weight is None)
-    if batch.weight is not None:
-        np.testing.assert_array_equal(received.weight, batch.weight, strict=True)
-    assert listed(received.group) == listed(batch.group)
+def test_the_other_rank_receives_the_batch(monkeypatch: pytest.MonkeyPatch, subtests: Any) -> None:
+    for case, batch in BATCHES.items():
+        with subtests.test(case):
+            received = Wire(monkeypatch, lambda data: data).send(batch)
+            assert type(received.features) is type(batch.features)
+            np.testing.assert_array_equal(plain(received.features), plain(batch.features), strict=True)
+            np.testing.assert_array_equal(received.label, batch.label, strict=True)
+            assert (received.weight is None) == (batch.weight is None)
+            if batch.weight is not None:
+                np.testing.assert_array_equal(received.weight, batch.weight, strict=True)
+            assert listed(received.group) == listed(batch.group)
 
 
-@pytest.mark.parametrize("case", ["dense", "one-hot", "numbers"])
-def test_a_stranger_spoils_numbers_and_no_more(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    received = Wire(monkeypatch, np.invert).send(BATCHES[case])
-    assert received.features.shape == BATCHES[case].features.shape
-    assert not (received.features == BATCHES[case].features).any()
+def test_a_stranger_spoils_numbers_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in ("dense", "one-hot", "numbers"):
+        received = Wire(monkeypatch, np.invert).send(BATCHES[case])
+        assert received.features.shape == BATCHES[case].features.shape
+        assert not (received.features == BATCHES[case].features).any()
 
 
-@pytest.mark.parametrize("case", ["sparse", "text"])
-def test_places_that_point_elsewhere_are_refused(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ExecutionError, match="what came from rank 0 over XGBoost's connections is not what it sent"):
-        Wire(monkeypatch, np.invert).send(BATCHES[case])
+def test_places_that_point_elsewhere_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in ("sparse", "text"):
+        with pytest.raises(ExecutionError, match="what came from rank 0 over XGBoost's connections is not what it se"):
+            Wire(monkeypatch, np.invert).send(BATCHES[case])
 
 
 @pytest.mark.thorough

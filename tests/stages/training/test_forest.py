@@ -67,18 +67,19 @@ def test_each_split_draws_its_columns(make: Callable[..., Dataset], y: np.ndarra
     assert any(len({line.split("[")[1][:2] for line in tree.splitlines() if "[" in line}) > 1 for tree in trees)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "trees", "classes", "numbers"),
-    [
-        ("auto", 20, 4, 4), ("auto", 1, 10, 10), ("all", 20, 10, 10), ("sqrt", 20, 4, 4), ("log2", 20, 4, 4),
-        ("onethird", 20, 4, 4), (0.25, 20, 3, 3), (0.01, 20, 1, 1), (1.0, 20, 10, 10), (3, 20, 3, 3), (99, 20, 10, 10),
-    ],
-)  # fmt: skip
-def test_so_many_columns_are_drawn_as_mllib_draws(strategy: Any, trees: int, classes: int, numbers: int) -> None:
+DRAWN = [  # strategy, trees, columns of ten for classes and for numbers
+    ("auto", 20, 4, 4), ("auto", 1, 10, 10), ("all", 20, 10, 10), ("sqrt", 20, 4, 4), ("log2", 20, 4, 4),
+    ("onethird", 20, 4, 4), (0.25, 20, 3, 3), (0.01, 20, 1, 1), (1.0, 20, 10, 10), (3, 20, 3, 3), (99, 20, 10, 10),
+]  # fmt: skip
+
+
+def test_so_many_columns_are_drawn_as_mllib_draws(subtests: Any) -> None:
     schema = pa.schema({**{f"f{place}": pa.float64() for place in range(10)}, "y": pa.float64()})
-    for kind, wanted in zip(STAGES, (classes, numbers), strict=True):
-        stage = kind("y", num_trees=trees, feature_subset_strategy=strategy).bind(schema)
-        assert int(np.float32(stage._parameters({})["colsample_bynode"]) * 10) == wanted
+    for strategy, trees, *numbers in DRAWN:
+        for kind, wanted in zip(STAGES, numbers, strict=True):
+            with subtests.test(kind.__name__, strategy=strategy, trees=trees):
+                stage = kind("y", num_trees=trees, feature_subset_strategy=strategy).bind(schema)
+                assert int(np.float32(stage._parameters({})["colsample_bynode"]) * 10) == wanted
 
 
 # What is predicted
@@ -122,14 +123,6 @@ def test_a_weight_counts_as_so_many_rows(make: Callable[..., Dataset], y: np.nda
     assert trees == dump(Pipeline(halved).fit(make(y=y, w=np.ones(ROWS))))
 
 
-@pytest.mark.thorough
-def test_a_stored_forest_is_loaded_without_trust(make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path) -> None:
-    model = Pipeline(st.RandomForestClassifier("label")).fit(make(label=np.digitize(y, [-1, 0.5])))
-    model.save(tmp_path / "model")
-    again = PipelineModel.load(tmp_path / "model").transform(make())
-    assert again.to_arrow().equals(model.transform(make()).to_arrow())
-
-
 # MLlib
 
 
@@ -161,25 +154,25 @@ def test_churn_is_told_as_well_as_by_mllib(local: Engine, spark: Any, real_data:
 # What is refused
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"num_trees": 0}, "num_trees of .* is 0, expected an integer >= 1"),
-        ({"max_depth": 31}, "max_depth of .* is 31, expected an integer >= 1 and <= 30"),
-        ({"max_depth": 0}, "max_depth"),
-        ({"subsampling_rate": 0}, "subsampling_rate"),
-        ({"min_child_weight": -1}, "min_child_weight"),
-        ({"max_bin": 1}, "max_bin"),
-        ({"feature_subset_strategy": "half"}, "is 'half', expected one of auto, all, sqrt, log2, onethird, a share"),
-        ({"feature_subset_strategy": 0}, "feature_subset_strategy"),
-        ({"feature_subset_strategy": 1.5}, "feature_subset_strategy"),
-        ({"feature_subset_strategy": True}, "feature_subset_strategy"),
-    ],
-)
-def test_a_wrong_parameter_is_refused_when_it_is_given(stage: Any, given: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        stage("y", **given)
+WRONG = [
+    ({"num_trees": 0}, "num_trees of .* is 0, expected an integer >= 1"),
+    ({"max_depth": 31}, "max_depth of .* is 31, expected an integer >= 1 and <= 30"),
+    ({"max_depth": 0}, "max_depth"),
+    ({"subsampling_rate": 0}, "subsampling_rate"),
+    ({"min_child_weight": -1}, "min_child_weight"),
+    ({"max_bin": 1}, "max_bin"),
+    ({"feature_subset_strategy": "half"}, "is 'half', expected one of auto, all, sqrt, log2, onethird, a share"),
+    ({"feature_subset_strategy": 0}, "feature_subset_strategy"),
+    ({"feature_subset_strategy": 1.5}, "feature_subset_strategy"),
+    ({"feature_subset_strategy": True}, "feature_subset_strategy"),
+]
+
+
+def test_a_wrong_parameter_is_refused_when_it_is_given(subtests: Any) -> None:
+    for stage in STAGES:
+        for given, message in WRONG:
+            with subtests.test(stage.__name__, **given), pytest.raises(ConfigError, match=message):
+                stage("y", **given)
 
 
 def test_a_fraction_is_no_class_of_a_forest(make: Callable[..., Dataset], y: np.ndarray) -> None:

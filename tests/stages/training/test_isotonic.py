@@ -1,7 +1,8 @@
-"""Isotonic regression against scikit-learn and MLlib: ties, weights, falling functions, cells, and what it refuses."""
+"""Isotonic regression against scikit-learn: ties, weights, falling functions, cells, and what it refuses."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, DataValueError, ExecutionError
+from penstock.errors import ConfigError, ExecutionError
 from penstock.pipeline import Pipeline
 from penstock.statistics.labels_by_value import LabelsByValue
 
@@ -35,40 +36,20 @@ def dataset(local: Engine, rows: pa.Table) -> Dataset:
 AT = np.concatenate([np.linspace(-4.0, 4.0, 101), [0.1, -0.2]])
 
 
-@pytest.mark.parametrize("ties", [True, False])
 @pytest.mark.parametrize("increasing", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_predictions_are_those_of_scikit_learn(local: Engine, ties: bool, increasing: bool, weighted: bool) -> None:
-    rows = table(ties)
-    x, y, w = (rows[name].to_numpy() for name in ("x", "y", "w"))
-    stage = st.IsotonicRegression("y", features="x", weight="w" if weighted else None, isotonic=increasing)
-    model = Pipeline(stage).fit(dataset(local, rows))
-    theirs = IsotonicRegression(increasing=increasing, out_of_bounds="clip").fit(x, y, w if weighted else None)
-    function = model.fitted[0]["function"]
-    np.testing.assert_allclose(function["boundary"].to_numpy(), theirs.X_thresholds_)
-    np.testing.assert_allclose(function["prediction"].to_numpy(), theirs.y_thresholds_, rtol=1e-12)
-    made = model.transform(local.from_arrow(pa.table({"x": AT}))).to_arrow()["prediction"].to_numpy()
-    np.testing.assert_allclose(made, theirs.predict(AT), rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("increasing", [True, False])
-def test_boundaries_and_predictions_are_those_of_mllib(local: Engine, spark: Any, increasing: bool) -> None:
-    from pyspark.ml.linalg import Vectors
-    from pyspark.ml.regression import IsotonicRegression as Theirs
-
-    rows = table()
-    values = zip(*(rows[name].to_pylist() for name in ("x", "y", "w")), strict=True)
-    given = spark.createDataFrame(
-        [(Vectors.dense(x), y, w) for x, y, w in values], ["features", "label", "w"]
-    ).coalesce(1)
-    theirs = Theirs(isotonic=increasing, weightCol="w").fit(given)
-    ours = Pipeline(st.IsotonicRegression("y", features="x", weight="w", isotonic=increasing)).fit(dataset(local, rows))
-    function = ours.fitted[0]["function"]
-    np.testing.assert_allclose(function["boundary"].to_numpy(), theirs.boundaries.toArray())
-    np.testing.assert_allclose(function["prediction"].to_numpy(), theirs.predictions.toArray(), rtol=1e-12)
-    made = [ours.predict({"x": float(x)})["prediction"] for x in AT]
-    np.testing.assert_allclose(made, [theirs.predict(float(x)) for x in AT], rtol=1e-12, atol=1e-15)
+def test_predictions_are_those_of_scikit_learn(local: Engine, increasing: bool, subtests: Any) -> None:
+    for ties, weight in itertools.product([True, False], ["w", None]):
+        rows = table(ties)
+        x, y, w = (rows[name].to_numpy() for name in ("x", "y", "w"))
+        stage = st.IsotonicRegression("y", features="x", weight=weight, isotonic=increasing)
+        model = Pipeline(stage).fit(dataset(local, rows))
+        theirs = IsotonicRegression(increasing=increasing, out_of_bounds="clip").fit(x, y, w if weight else None)
+        function = model.fitted[0]["function"]
+        with subtests.test(ties=ties, weight=weight):
+            np.testing.assert_allclose(function["boundary"].to_numpy(), theirs.X_thresholds_)
+            np.testing.assert_allclose(function["prediction"].to_numpy(), theirs.y_thresholds_, rtol=1e-12)
+            made = model.transform(local.from_arrow(pa.table({"x": AT}))).to_arrow()["prediction"].to_numpy()
+            np.testing.assert_allclose(made, theirs.predict(AT), rtol=1e-12, atol=1e-15)
 
 
 def test_a_prediction_never_leaves_the_labels_by_rounding(local: Engine) -> None:
@@ -110,9 +91,3 @@ def test_several_features_are_refused(local: Engine) -> None:
 def test_one_cell_is_refused() -> None:
     with pytest.raises(ConfigError, match="num_bins of IsotonicRegression is 1"):
         st.IsotonicRegression("y", num_bins=1)
-
-
-def test_rows_without_any_weight_are_refused(local: Engine) -> None:
-    rows = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0.0, 0.0]})
-    with pytest.raises(DataValueError, match="all weights in column 'w' are 0"):
-        Pipeline(st.IsotonicRegression("y", features="x", weight="w")).fit(local.from_arrow(rows))

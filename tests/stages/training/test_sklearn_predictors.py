@@ -87,27 +87,27 @@ def test_all_estimators_of_scikit_learn_that_predict_and_transform_are_tried_her
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
-def test_an_estimator_that_predicts_and_transforms_predicts(local: Engine, estimator: Any) -> None:
+def test_an_estimator_that_predicts_and_transforms_predicts(local: Engine, subtests: Any) -> None:
     data = local.from_arrow(pa.table({"a": X[:, 0], "b": X[:, 1], "class": CLASSES, "number": NUMBERS}))
-    features = features_of(estimator)
-    stage = st.SklearnEstimator(estimator, label_of(estimator), features=features)
-    scored = Pipeline(stage).fit(data).transform(data).to_arrow()
-    assert "transformed" not in scored.column_names
-    expected = fitted(estimator).predict(X[:, : len(features)])
-    if expected.dtype.kind == "f":
-        np.testing.assert_allclose(scored["prediction"].to_numpy(), expected, rtol=1e-12)
-    else:
-        assert scored["prediction"].to_pylist() == expected.tolist()
+    for estimator in ESTIMATORS:
+        features = features_of(estimator)
+        stage = st.SklearnEstimator(estimator, label_of(estimator), features=features)
+        with subtests.test(type(estimator).__name__):
+            scored = Pipeline(stage).fit(data).transform(data).to_arrow()
+            assert "transformed" not in scored.column_names
+            expected = fitted(estimator).predict(X[:, : len(features)])
+            if expected.dtype.kind == "f":
+                np.testing.assert_allclose(scored["prediction"].to_numpy(), expected, rtol=1e-12)
+            else:
+                assert scored["prediction"].to_pylist() == expected.tolist()
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "estimator", [*ESTIMATORS, OneVsRestClassifier(STACK)], ids=lambda estimator: type(estimator).__name__
-)
-def test_the_methods_known_before_a_fit_are_those_after_it(estimator: Any) -> None:
-    model = fitted(estimator)
-    assert describe(estimator).methods == tuple(name for name in METHODS if hasattr(model, name))
+def test_the_methods_known_before_a_fit_are_those_after_it(subtests: Any) -> None:
+    for estimator in (*ESTIMATORS, OneVsRestClassifier(STACK)):
+        with subtests.test(type(estimator).__name__):
+            shown = tuple(name for name in METHODS if hasattr(fitted(estimator), name))
+            assert describe(estimator).methods == shown
 
 
 def test_what_a_stack_transforms_is_given_where_it_is_asked_for(local: Engine) -> None:

@@ -48,21 +48,21 @@ def fitted(local: Engine, stage: st.ThresholdTuner, **more: Any) -> PipelineMode
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("metric", METRICS)
-def test_no_threshold_has_a_better_metric(local: Engine, metric: str) -> None:
-    learned = fitted(local, st.ThresholdTuner("y", metric=metric, beta=2.0, weight="w")).fitted[0]
-    values = {
-        threshold: METRICS[metric](LABEL, threshold <= SCORE, sample_weight=WEIGHT)
-        for threshold in [np.nextafter(SCORE.max(), 2), *np.unique(SCORE)[::-1]]
-    }
-    assert learned["value"] == pytest.approx(max(values.values()), rel=1e-12)
-    assert learned["value"] == pytest.approx(values[learned["threshold"]], rel=1e-12)
-    (tn, fp), (fn, tp) = metrics.confusion_matrix(LABEL, learned["threshold"] <= SCORE, sample_weight=WEIGHT)
-    assert learned["confusion"] == pytest.approx({"tp": tp, "fp": fp, "fn": fn, "tn": tn})
-    table = learned["table"].to_pydict()
-    measured = {at: value for at, value in zip(table["threshold"], table["value"], strict=True) if value is not None}
-    assert measured == pytest.approx({at: values[at] for at in measured}, rel=1e-12, abs=1e-12)
-    assert len(table["threshold"]) == len(values)
+def test_no_threshold_has_a_better_metric(local: Engine, subtests: Any) -> None:
+    thresholds = [np.nextafter(SCORE.max(), 2), *np.unique(SCORE)[::-1]]
+    for metric, of in METRICS.items():
+        learned = fitted(local, st.ThresholdTuner("y", metric=metric, beta=2.0, weight="w")).fitted[0]
+        values = {threshold: of(LABEL, threshold <= SCORE, sample_weight=WEIGHT) for threshold in thresholds}
+        with subtests.test(metric):
+            assert learned["value"] == pytest.approx(max(values.values()), rel=1e-12)
+            assert learned["value"] == pytest.approx(values[learned["threshold"]], rel=1e-12)
+            (tn, fp), (fn, tp) = metrics.confusion_matrix(LABEL, learned["threshold"] <= SCORE, sample_weight=WEIGHT)
+            assert learned["confusion"] == pytest.approx({"tp": tp, "fp": fp, "fn": fn, "tn": tn})
+            table = learned["table"].to_pydict()
+            told = zip(table["threshold"], table["value"], strict=True)
+            measured = {at: value for at, value in told if value is not None}
+            assert measured == pytest.approx({at: values[at] for at in measured}, rel=1e-12, abs=1e-12)
+            assert len(table["threshold"]) == len(values)
 
 
 def test_the_best_recall_at_a_precision_is_found(local: Engine) -> None:
@@ -151,21 +151,21 @@ def test_lists_of_two_are_thresholded_by_their_second(local: Engine) -> None:
     assert lists.predict({"both": [0.0, 1.0]}) == {"prediction": True}
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"metric": "balanced_accuracy"}, "Did you mean 'balancedAccuracy'"),
-        ({"metric": "f1", "costs": {"fp": 1}}, "metric of ThresholdTuner is 'f1', and costs is"),
-        ({"costs": {"fpr": 1}}, "Did you mean 'fp'"),
-        ({"costs": {}}, "expected numbers by"),
-        ({"costs": {"fp": float("nan")}}, "expected finite numbers"),
-        ({"min_recall": 1.5}, "min_recall of ThresholdTuner is 1.5"),
-        ({"beta": 0}, "beta of ThresholdTuner is 0"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        st.ThresholdTuner("y", **options)
+WRONG = [
+    ({"metric": "balanced_accuracy"}, "Did you mean 'balancedAccuracy'"),
+    ({"metric": "f1", "costs": {"fp": 1}}, "metric of ThresholdTuner is 'f1', and costs is"),
+    ({"costs": {"fpr": 1}}, "Did you mean 'fp'"),
+    ({"costs": {}}, "expected numbers by"),
+    ({"costs": {"fp": float("nan")}}, "expected finite numbers"),
+    ({"min_recall": 1.5}, "min_recall of ThresholdTuner is 1.5"),
+    ({"beta": 0}, "beta of ThresholdTuner is 0"),
+]
+
+
+def test_parameters_that_make_no_sense_are_refused(subtests: Any) -> None:
+    for options, problem in WRONG:
+        with subtests.test(**options), pytest.raises(ConfigError, match=problem):
+            st.ThresholdTuner("y", **options)
 
 
 def test_a_metric_that_is_undefined_at_every_threshold_is_refused(local: Engine) -> None:

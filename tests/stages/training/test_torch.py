@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
-from safetensors.torch import load
 from sklearn.datasets import load_digits
 
 import penstock as ps
@@ -60,7 +54,9 @@ def tabular(**options: Any) -> st.TorchClassifier:
     )
 
 
-def weights(model: PipelineModel) -> dict[str, torch.Tensor]:
+def weights(model: PipelineModel) -> dict[str, Any]:
+    from safetensors.torch import load
+
     return load(model.fitted[-1]["weights"].data)
 
 
@@ -72,21 +68,12 @@ def demand_close(found: PipelineModel, expected: PipelineModel, atol: float) -> 
     one, other = weights(found), weights(expected)
     assert one.keys() == other.keys()
     for name, values in one.items():
-        torch.testing.assert_close(values, other[name], rtol=0, atol=atol)
+        np.testing.assert_allclose(values, other[name], rtol=0, atol=atol)
 
 
 def demand_same(found: PipelineModel, expected: PipelineModel) -> None:
     assert found.fitted[-1]["weights"] == expected.fitted[-1]["weights"]
     assert found.fitted[-1]["history"] == expected.fitted[-1]["history"]
-
-
-@pytest.fixture
-def registered() -> Iterator[None]:
-    """Forget the modules that a test registers."""
-    before = copy.copy(_FACTORIES.known)
-    yield
-    _FACTORIES.known.clear()
-    _FACTORIES.known.update(before)
 
 
 # What is learned
@@ -95,6 +82,8 @@ def registered() -> Iterator[None]:
 @pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local: Engine, weighted: bool) -> None:
+    import torch
+
     rows = table()
     x = np.column_stack([rows[f"f{place}"].to_numpy() for place in range(3)] + [np.ones(ROWS)])
     y, weight = rows["y"].to_numpy(), rows["w"].to_numpy() if weighted else np.ones(ROWS)
@@ -114,16 +103,16 @@ def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local: Engin
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2, "clip_norm": 0.1}])
-def test_two_ranks_learn_what_one_does(engines: Any, options: dict[str, Any]) -> None:
-    rows = data(engines.get("dask"))
+def test_two_ranks_learn_what_one_does(dask: Engine, options: dict[str, Any]) -> None:
+    rows = data(dask)
     one, two = (fitted(rows, tabular(**options), world_size=size) for size in (1, 2))
     demand_close(two, one, atol=1e-6)
 
 
 @TWO_RANKS
 @pytest.mark.dask
-def test_a_rank_without_rows_takes_part(engines: Any) -> None:
-    rows = engines.get("dask").from_arrow(table(1))
+def test_a_rank_without_rows_takes_part(dask: Engine) -> None:
+    rows = dask.from_arrow(table(1))
     demand_close(*(fitted(rows, regressor(**EXACT), world_size=size) for size in (2, 1)), atol=0)
 
 
@@ -133,26 +122,21 @@ def test_partitioning_changes_nothing(local: Engine) -> None:
 
 
 @pytest.mark.thorough
-def test_the_seed_decides_the_order_of_rows(local: Engine) -> None:
-    options = {"module_options": {"hidden": []}, "optimizer": "sgd", "batch_size": 8, "epochs": 1}
-    losses = [fitted(data(local), regressor(seed=seed, **options)).fitted[0]["history"]["loss"] for seed in (0, 1)]
-    assert losses[0] != losses[1]
-
-
-@pytest.mark.thorough
 def test_accumulated_batches_are_one_large_batch(local: Engine) -> None:
     small = fitted(data(local), tabular(batch_size=8, accumulate=4))
     demand_close(small, fitted(data(local), tabular(batch_size=32)), atol=1e-6)
 
 
-@pytest.mark.parametrize("norm", [0.01, 1e6])
-def test_clipping_bounds_the_norm_of_a_step(local: Engine, norm: float) -> None:
-    torch.manual_seed(0)
-    start = mlp(inputs=3, outputs=1, hidden=[8]).state_dict()
-    stage = regressor(optimizer="sgd", learning_rate=1.0, batch_size=1000, epochs=1, clip_norm=norm)
-    found = weights(fitted(data(local), stage))
-    step = torch.cat([(found[name] - start[name]).ravel() for name in start]).norm().item()
-    assert step == pytest.approx(norm, rel=1e-4) if norm < 1 else 0.1 < step < 100
+def test_clipping_bounds_the_norm_of_a_step(local: Engine) -> None:
+    import torch
+
+    for norm in (0.01, 1e6):
+        torch.manual_seed(0)
+        start = mlp(inputs=3, outputs=1, hidden=[8]).state_dict()
+        stage = regressor(optimizer="sgd", learning_rate=1.0, batch_size=1000, epochs=1, clip_norm=norm)
+        found = weights(fitted(data(local), stage))
+        step = torch.cat([(found[name] - start[name]).ravel() for name in start]).norm().item()
+        assert step == pytest.approx(norm, rel=1e-4) if norm < 1 else 0.1 < step < 100
 
 
 @pytest.mark.thorough
@@ -160,20 +144,22 @@ def test_clipping_bounds_the_norm_of_a_step(local: Engine, norm: float) -> None:
 def test_reduced_precision_trains_float32_weights(local: Engine, precision: str) -> None:
     options = {**EXACT, "epochs": 8}  # the first updates of float16 are skipped, until the gradients' scale suits
     full, reduced = (fitted(data(local), regressor(**options, precision=each)) for each in ("float32", precision))
-    assert {value.dtype for value in weights(reduced).values()} == {torch.float32}
+    assert {str(value.dtype) for value in weights(reduced).values()} == {"torch.float32"}
     assert weights(reduced)["0.weight"].ne(weights(full)["0.weight"]).any()
     first, *_, last = reduced.fitted[0]["history"]["loss"]
     assert last < first / 20
 
 
-@pytest.mark.parametrize(("optimizer", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
-def test_updates_are_those_of_the_optimiser_of_pytorch(local: Engine, optimizer: str, kind: Any) -> None:
+@pytest.mark.parametrize(("optimizer", "kind"), [("adam", "Adam"), ("adamw", "AdamW")])
+def test_updates_are_those_of_the_optimiser_of_pytorch(local: Engine, optimizer: str, kind: str) -> None:
+    import torch
+
     rows = table()
     x = torch.tensor(np.column_stack([rows[f"f{place}"].to_numpy() for place in range(3)]), dtype=torch.float32)
     y = torch.tensor(rows["y"].to_numpy(), dtype=torch.float32)
     torch.manual_seed(0)
     module = mlp(inputs=3, outputs=1, hidden=[8])
-    plain = kind(module.parameters(), lr=0.01, weight_decay=0.1)
+    plain = getattr(torch.optim, kind)(module.parameters(), lr=0.01, weight_decay=0.1)
     for _ in range(5):
         plain.zero_grad()
         torch.nn.functional.huber_loss(module(x)[:, 0], y, delta=0.5).backward()
@@ -187,18 +173,17 @@ def test_updates_are_those_of_the_optimiser_of_pytorch(local: Engine, optimizer:
         torch.testing.assert_close(found[name], value, rtol=0, atol=1e-5)  # Adam divides by gradients near 0
 
 
-@TWO_RANKS
-@pytest.mark.dask
-def test_digits_are_told_apart(engines: Any) -> None:
+@pytest.mark.thorough
+def test_digits_are_told_apart(local: Engine) -> None:
     x, label = load_digits(return_X_y=True)
     pixels = {f"p{place:02}": values / 16 for place, values in enumerate(x.T)}
-    rows = engines.get("dask").from_arrow(pa.table({**pixels, "digit": label}), fragment_bytes=200_000)
+    rows = local.from_arrow(pa.table({**pixels, "digit": label}), fragment_bytes=200_000)
     train, test = rows.split([0.75, 0.25], seed=2)
     stage = st.TorchClassifier(
         "digit", module_options={"hidden": [256]}, learning_rate=0.01, epochs=12, batch_size=64, schedule="one_cycle",
         loss_options={"label_smoothing": 0.1},
     )  # fmt: skip
-    scored = fitted(train, stage, world_size=2).transform(test).to_arrow()
+    scored = fitted(train, stage).transform(test).to_arrow()
     assert np.mean(scored["prediction"].to_numpy() == scored["digit"].to_numpy()) > 0.97
 
 
@@ -266,32 +251,21 @@ def test_a_training_that_goes_on_from_a_checkpoint_learns_what_an_undisturbed_on
 
 
 def test_a_saved_model_scores_the_same_and_has_its_weights_in_safetensors(local: Engine, tmp_path: Path) -> None:
+    from safetensors.torch import load
+
     model = fitted(data(local), tabular())
     model.save(tmp_path / "model")
     again = PipelineModel.load(tmp_path / "model")
     assert again.transform(data(local)).to_arrow().equals(model.transform(data(local)).to_arrow())
     (stored,) = (tmp_path / "model" / "weights").iterdir()
-    assert sorted(load(stored.read_bytes())) == [
-        "embeddings.0.weight", "layers.0.bias", "layers.0.weight", "layers.2.bias", "layers.2.weight",
-        "layers.4.bias", "layers.4.weight",
-    ]  # fmt: skip
-
-
-@pytest.mark.thorough
-def test_loading_a_model_needs_no_pytorch(local: Engine, tmp_path: Path) -> None:
-    fitted(data(local), tabular()).save(tmp_path / "model")
-    code = """
-import sys
-sys.modules.update(torch=None, safetensors=None)  # importing them is an error from here on
-import penstock as ps
-print(ps.PipelineModel.load(sys.argv[1]).stages[0].module)
-"""
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model"], capture_output=True, text=True, timeout=120)
-    assert done.stdout.strip() == "tabular", done.stderr
+    layers = [f"layers.{place}.{kind}" for place in (0, 2, 4) for kind in ("bias", "weight")]
+    assert sorted(load(stored.read_bytes())) == ["embeddings.0.weight", *layers]
 
 
 @pytest.mark.thorough
 def test_scores_are_the_softmax_of_the_module(local: Engine) -> None:
+    import torch
+
     model = fitted(data(local), tabular())
     module = modules.tabular(inputs=3, outputs=3, cardinalities=[5])
     module.load_state_dict(weights(model))
@@ -313,16 +287,9 @@ def test_a_code_not_seen_at_fit_has_an_embedding_of_zeros(local: Engine) -> None
     assert one == other
 
 
-@pytest.mark.thorough
-def test_a_null_gives_null_predictions(local: Engine) -> None:
-    model = fitted(data(local), tabular())
-    holes = {"f1": [None, 0.5] + [0.0] * (ROWS - 2), "color": [0, None] + [1] * (ROWS - 2)}
-    scored = model.transform(data(local, **holes)).to_arrow().slice(0, 3)
-    for name in ("rawPrediction", "probability", "prediction"):
-        assert [value is None for value in scored[name].to_pylist()] == [True, True, False]
+def quadratic(*, inputs: int, outputs: int, width: int) -> Any:
+    import torch
 
-
-def quadratic(*, inputs: int, outputs: int, width: int) -> torch.nn.Module:
     class Quadratic(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -337,18 +304,20 @@ def quadratic(*, inputs: int, outputs: int, width: int) -> torch.nn.Module:
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.usefixtures("registered")
-def test_a_module_of_ones_own_goes_to_the_workers(engines: Any) -> None:
+def test_a_module_of_ones_own_goes_to_the_workers(dask: Engine) -> None:
     quadratic.__module__ = "__main__"  # sent by value, as a notebook's functions are
     register_module("quadratic")(quadratic)
     stage = regressor(module="quadratic", module_options={"width": 4}, **{**EXACT, "learning_rate": 0.005})
-    model = fitted(data(engines.get("dask")), stage, world_size=2)
+    model = fitted(data(dask), stage, world_size=2)
     assert weights(model)["inner.weight"].shape == (4, 3)
-    assert model.transform(data(engines.get("dask"))).to_arrow()["prediction"].null_count == 0
+    assert model.transform(data(dask)).to_arrow()["prediction"].null_count == 0
 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("registered")
 def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Path) -> None:
+    import torch
+
     register_module("gone")(lambda inputs, outputs: torch.nn.Linear(inputs, outputs))
     fitted(data(local), regressor(module="gone", module_options={}, **EXACT)).save(tmp_path / "model")
     del _FACTORIES.known["gone"]
@@ -369,6 +338,8 @@ def test_progress_tells_the_losses(local: Engine) -> None:
 
 @pytest.mark.thorough
 def test_random_numbers_and_threads_of_others_are_left_alone(local: Engine) -> None:
+    import torch
+
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     fitted(data(local), regressor(module_options={"dropout": 0.5}, epochs=1)).transform(data(local)).to_arrow()
     assert torch.equal(torch.get_rng_state(), before)
@@ -377,24 +348,27 @@ def test_random_numbers_and_threads_of_others_are_left_alone(local: Engine) -> N
 
 @TWO_RANKS
 @pytest.mark.dask
-def test_ranks_that_fail_together_end_at_once(engines: Any, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.faults
+def test_ranks_that_fail_together_end_at_once(dask: Engine, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(6):  # about two of them hung while a failed rank freed its group, and its worker was killed
         with pytest.raises(DataValueError, match="the loss of 'y' is"):
-            fitted(data(engines.get("dask")), regressor(**{**EXACT, "learning_rate": 5.0}), world_size=2)
+            fitted(data(dask), regressor(**{**EXACT, "learning_rate": 5.0}), world_size=2)
     assert "does not end" not in caplog.text
 
 
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.usefixtures("registered")
-def test_batch_normalisation_over_some_ranks_is_refused_on_cpus(engines: Any) -> None:
+def test_batch_normalisation_over_some_ranks_is_refused_on_cpus(dask: Engine) -> None:
+    import torch
+
     register_module("normed")(
         lambda inputs, outputs: torch.nn.Sequential(torch.nn.BatchNorm1d(inputs), torch.nn.Linear(inputs, outputs))
     )
     stage = regressor(module="normed", module_options={}, **EXACT)
     with pytest.raises(ConfigError, match="batch normalisation, which would see only the rows of one of 2 ranks"):
-        fitted(data(engines.get("dask")), stage, world_size=2)
-    assert fitted(data(engines.get("dask")), stage, world_size=1).fitted[0]["epochs"] == 3
+        fitted(data(dask), stage, world_size=2)
+    assert fitted(data(dask), stage, world_size=1).fitted[0]["epochs"] == 3
 
 
 def test_modules_are_registered_by_the_library() -> None:

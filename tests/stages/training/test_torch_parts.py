@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from penstock.stages.modules import make_for_weights
-from penstock.stages.training.torch._optimisers import Rates
 from penstock.stages.training.torch._order import Order, round_keys, shuffled
-from penstock.stages.training.torch._state import pack, unpack
 
 # The order of rows
 
@@ -30,16 +26,15 @@ def sets(total: int, ranks: int, *, size: int = 7, epoch: int = 3, seed: int = 5
     return [set(np.concatenate(batch).tolist()) for batch in zip(*parts, strict=True)]
 
 
-@pytest.mark.parametrize("total", [1, 6, 7, 8, 100, 5041])
-def test_batches_are_whole_and_hold_every_row_once(total: int) -> None:
-    found = sets(total, 1)
-    assert [len(batch) for batch in found] == [7] * (total // 7) + [total % 7] * (total % 7 > 0)
-    assert set.union(*found) == set(range(total))
+def test_batches_are_whole_and_hold_every_row_once() -> None:
+    for total in (1, 6, 7, 8, 100, 5041):
+        found = sets(total, 1)
+        assert [len(batch) for batch in found] == [7] * (total // 7) + [total % 7] * (total % 7 > 0)
+        assert set.union(*found) == set(range(total))
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 11])
-def test_a_batch_is_the_same_set_of_rows_for_any_number_of_ranks(ranks: int) -> None:
-    assert sets(100, ranks) == sets(100, 1)
+def test_a_batch_is_the_same_set_of_rows_for_any_number_of_ranks() -> None:
+    assert sets(100, 2) == sets(100, 3) == sets(100, 11) == sets(100, 1)
 
 
 def test_epochs_and_seeds_have_orders_of_their_own() -> None:
@@ -67,32 +62,40 @@ def test_neighbours_are_torn_apart() -> None:
 
 # Learning rates
 
-_SCHEDULERS: dict[str, Callable[[Any, int, int], Any]] = {
-    "cosine": lambda plain, updates, epochs: torch.optim.lr_scheduler.CosineAnnealingLR(plain, updates * epochs),
-    "step": lambda plain, updates, epochs: torch.optim.lr_scheduler.StepLR(plain, 2 * updates, 0.5),
-    "one_cycle": lambda plain, updates, epochs: torch.optim.lr_scheduler.OneCycleLR(
-        plain, 0.3, total_steps=updates * epochs, cycle_momentum=False
-    ),
-}
 
+def test_schedules_are_those_of_pytorch(subtests: Any) -> None:
+    from torch import optim, zeros
 
-@pytest.mark.parametrize("name", list(_SCHEDULERS))
-@pytest.mark.parametrize(("updates", "epochs"), [(7, 5), (1, 3), (2, 1), (1, 1)])
-def test_schedules_are_those_of_pytorch(name: str, updates: int, epochs: int) -> None:
-    plain = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
-    scheduler = _SCHEDULERS[name](plain, updates, epochs)
-    rates = Rates(name, 0.3, updates, epochs, step_size=2, gamma=0.5)
-    for number in range(updates * epochs):
-        assert rates.of(number) == pytest.approx(plain.param_groups[0]["lr"], rel=1e-12)
-        plain.step()
-        if number + 1 < updates * epochs:
-            scheduler.step()
+    from penstock.stages.training.torch._optimisers import Rates
+
+    def theirs(name: str, plain: Any, updates: int, epochs: int) -> Any:
+        total, schedulers = updates * epochs, optim.lr_scheduler
+        if name == "cosine":
+            return schedulers.CosineAnnealingLR(plain, total)
+        if name == "step":
+            return schedulers.StepLR(plain, 2 * updates, 0.5)
+        return schedulers.OneCycleLR(plain, 0.3, total_steps=total, cycle_momentum=False)
+
+    sizes = [(7, 5), (1, 3), (2, 1), (1, 1)]
+    for name, (updates, epochs) in itertools.product(["cosine", "step", "one_cycle"], sizes):
+        plain = optim.SGD([zeros(1, requires_grad=True)], lr=0.3)
+        scheduler, rates = theirs(name, plain, updates, epochs), Rates(name, 0.3, updates, epochs, 2, 0.5)
+        with subtests.test(name, updates=updates, epochs=epochs):
+            for number in range(updates * epochs):
+                assert rates.of(number) == pytest.approx(plain.param_groups[0]["lr"], rel=1e-12)
+                plain.step()
+                if number + 1 < updates * epochs:
+                    scheduler.step()
 
 
 # States
 
 
 def test_the_state_of_an_optimiser_survives_bytes() -> None:
+    import torch
+
+    from penstock.stages.training.torch._state import pack, unpack
+
     weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
     optimiser = torch.optim.AdamW([weight], lr=0.1)
     (weight**2).sum().backward()
@@ -107,6 +110,10 @@ def test_the_state_of_an_optimiser_survives_bytes() -> None:
 
 
 def test_states_are_stored_without_pickle() -> None:
+    import torch
+
+    from penstock.stages.training.torch._state import pack, unpack
+
     shared = torch.ones(2)
     packed = pack({"one": shared, "other": shared, "sums": [0.1, 2**60], "none": None})
     document, _, tensors = packed.partition(b"\n")
@@ -119,9 +126,11 @@ def test_states_are_stored_without_pickle() -> None:
 
 
 def test_threads_that_make_modules_leave_random_numbers_as_they_were() -> None:
+    import torch
+
     def slow() -> torch.nn.Module:
         made = torch.nn.Linear(3, 2)
-        time.sleep(0.02)
+        time.sleep(0.02)  # so that threads meet; whatever their order, the numbers are left alone
         return made
 
     before = torch.get_rng_state()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -34,7 +35,6 @@ from penstock.engines.base import Engine
 from penstock.errors import (
     ConfigError,
     DataValueError,
-    EmptyInputError,
     MissingExtraError,
     RowCountError,
     SchemaError,
@@ -88,43 +88,31 @@ def test_vectors_are_those_of_scikit_learn_and_all_else_stays(engine):
     np.testing.assert_array_equal(np.array(made["embedding"].to_pylist()), clone(embedding).fit_transform(X))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        AgglomerativeClustering(4),
-        HDBSCAN(min_cluster_size=8, copy=True),
-        KMeans(3, n_init=1, random_state=0),
-        LocalOutlierFactor(5),
-        OPTICS(min_samples=5),
-        SpectralClustering(3, random_state=0),
-        make_pipeline(StandardScaler(), DBSCAN(eps=0.3)),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_an_estimator_labels_its_rows_as_by_hand(estimator, local):
-    assert labels(cut(local), estimator) == clone(estimator).fit_predict(X).tolist()
+LABELLING = [
+    AgglomerativeClustering(4), HDBSCAN(min_cluster_size=8, copy=True), KMeans(3, n_init=1, random_state=0),
+    LocalOutlierFactor(5), OPTICS(min_samples=5), SpectralClustering(3, random_state=0),
+    make_pipeline(StandardScaler(), DBSCAN(eps=0.3)),
+]  # fmt: skip
+PLACING = [
+    MDS(2, n_init=1, init="random", random_state=0), PCA(2), TSNE(2, perplexity=9, max_iter=250, random_state=0),
+    make_pipeline(StandardScaler(), SpectralEmbedding(1, affinity="rbf", random_state=0)),
+]  # fmt: skip
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        MDS(2, n_init=1, init="random", random_state=0),
-        PCA(2),
-        TSNE(2, perplexity=9, max_iter=250, random_state=0),
-        make_pipeline(StandardScaler(), SpectralEmbedding(1, affinity="rbf", random_state=0)),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_an_estimator_places_its_rows_as_by_hand(estimator, local):
-    np.testing.assert_array_equal(vectors(cut(local), estimator), clone(estimator).fit_transform(X))
+def test_an_estimator_labels_or_places_its_rows_as_by_hand(local, subtests):
+    for estimator in LABELLING:
+        with subtests.test(type(estimator).__name__):
+            assert labels(cut(local), estimator) == clone(estimator).fit_predict(X).tolist()
+    for estimator in PLACING:
+        with subtests.test(type(estimator).__name__):
+            np.testing.assert_array_equal(vectors(cut(local), estimator), clone(estimator).fit_transform(X))
 
 
 @pytest.mark.thorough
-def test_a_dense_vector_stands_for_its_elements(engine):
+def test_a_dense_vector_stands_for_its_elements(local):
     table = pa.table({"a": X[:, 0], "v": X[:, 1:].tolist()})
-    assert labels(cut(engine, table), features=("a", "v")) == clone(DENSITY).fit_predict(X).tolist()
+    assert labels(cut(local, table), features=("a", "v")) == clone(DENSITY).fit_predict(X).tolist()
 
 
 @pytest.mark.thorough
@@ -146,12 +134,10 @@ def test_nulls_are_missing_to_an_estimator_that_takes_them(local):
     assert placed.to_pylist() == [None if np.isnan(row).any() else row.tolist() for row in expected]
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_results_that_are_no_arrays_of_numpy_are_taken(sparse, local):
-    encoder = OneHotEncoder(sparse_output=sparse)
-    encoder = encoder if sparse else encoder.set_output(transform="polars")
+def test_results_that_are_no_arrays_of_numpy_are_taken(local):
     data = local.from_arrow(pa.table({"a": [3, 1, 3]}))
-    assert vectors(data, encoder, features="a").tolist() == [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    for encoder in (OneHotEncoder(), OneHotEncoder(sparse_output=False).set_output(transform="polars")):
+        assert vectors(data, encoder, features="a").tolist() == [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
 
 
 @pytest.mark.thorough
@@ -190,25 +176,11 @@ def test_results_stay_with_their_rows_in_all_that_follows(local):
 
 
 @pytest.mark.thorough
-def test_a_sample_is_fitted_by_itself(local):
-    data = cut(local).sample(0.6, seed=2)
-    rows = [int(name[4:]) for name in data.to_arrow()["name"].to_pylist()]
-    assert labels(data) == clone(DENSITY).fit_predict(X[rows]).tolist()
-
-
-@pytest.mark.thorough
-def test_labels_are_a_column_for_a_pipeline(local):
-    made = ps.fit_predict(cut(local), KMeans(3, n_init=1, random_state=0), features=FEATURES, output_column="label")
-    model = ps.Pipeline(st.LogisticRegression("label", features=FEATURES)).fit(made)
-    assert model.transform(made).to_arrow()["prediction"].to_pylist() == made.to_arrow()["label"].to_pylist()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["row", "v0", "a cluster"])
-def test_the_column_has_the_name_that_is_asked_for(name, local):
-    made = ps.fit_predict(cut(local), DENSITY, features=FEATURES, output_column=name)
-    assert made.columns == [*TABLE.column_names, name]
-    assert made.select(name).to_arrow()[name].to_pylist() == clone(DENSITY).fit_predict(X).tolist()
+def test_the_column_has_the_name_that_is_asked_for(local):
+    for name in ("row", "v0", "a cluster"):
+        made = ps.fit_predict(cut(local), DENSITY, features=FEATURES, output_column=name)
+        assert made.columns == [*TABLE.column_names, name]
+        assert made.select(name).to_arrow()[name].to_pylist() == clone(DENSITY).fit_predict(X).tolist()
 
 
 @pytest.mark.thorough
@@ -240,16 +212,16 @@ def test_rows_that_were_not_there_are_told(local):
         fewer.to_arrow()
 
 
-@pytest.mark.parametrize("counted", [ROWS - 1, ROWS + 1])
-def test_rows_that_were_counted_otherwise_before_are_told(counted):
+def test_rows_that_were_counted_otherwise_before_are_told():
     table = TABLE.append_column("__row__", pa.array(range(ROWS), pa.int64()))
     rank: Any = SimpleNamespace(
         kind="cpu",
         report=lambda *_: None,
         batches=lambda name, columns, convert: map(convert, [frames.from_arrow(table.select(columns))]),
     )
-    with pytest.raises(RowCountError, match=f"90 rows were read, and {counted} were counted before"):
-        fit.read_numbered(rank, fit.ToRows(FEATURES, (), None, None), counted, None)
+    for counted in (ROWS - 1, ROWS + 1):
+        with pytest.raises(RowCountError, match=f"90 rows were read, and {counted} were counted before"):
+            fit.read_numbered(rank, fit.ToRows(FEATURES, (), None, None), counted, None)
 
 
 # What is refused, before anything is read
@@ -273,38 +245,37 @@ def refused(call: Callable[..., Any], *arguments: Any, **options: Any) -> Config
     return told.value
 
 
-@pytest.mark.parametrize("call", [ps.fit_predict, ps.fit_transform])
-@pytest.mark.parametrize("estimator", [DBSCAN, "DBSCAN", None])
-def test_what_is_no_estimator_is_refused(call, estimator, local):
-    error = refused(call, cut(local), estimator)
-    assert "expected a scikit-learn or cuML estimator" in error.message
-    assert "Pass an instance" in error.hint
+def test_what_is_no_estimator_is_refused(local):
+    for call, estimator in itertools.product([ps.fit_predict, ps.fit_transform], [DBSCAN, "DBSCAN", None]):
+        error = refused(call, cut(local), estimator)
+        assert "expected a scikit-learn or cuML estimator" in error.message
+        assert "Pass an instance" in error.hint
 
 
-@pytest.mark.parametrize(
-    ("call", "estimator", "problem", "hints"),
-    [
-        (ps.fit_predict, TSNE(), "has no fit_predict, which labels the rows", ["fit_transform", "ps.fit_transform"]),
-        (ps.fit_transform, DENSITY, "has no fit_transform, which embeds the rows", ["fit_predict", "ps.fit_predict"]),
-        (ps.fit_predict, LocalOutlierFactor(novelty=True), "has no fit_predict", ["decision_function", "SklearnEst"]),
-        (ps.fit_predict, LogisticRegression(), "learns from a label, and fit_predict has none", ["SklearnEstimator"]),
-        (ps.fit_transform, LinearDiscriminantAnalysis(), "learns from a label", ["SklearnEstimator"]),
-        (ps.fit_predict, BaseEstimator(), "has no fit_predict", ["no method that says something of rows"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
-def test_an_estimator_without_the_method_is_refused_and_what_it_has_is_told(call, estimator, problem, hints, local):
-    error = refused(call, cut(local), estimator)
-    assert problem in error.message
-    assert [hint for hint in hints if hint not in error.hint] == []
+WITHOUT = [
+    (ps.fit_predict, TSNE(), "has no fit_predict, which labels the rows", ["fit_transform", "ps.fit_transform"]),
+    (ps.fit_transform, DENSITY, "has no fit_transform, which embeds the rows", ["fit_predict", "ps.fit_predict"]),
+    (ps.fit_predict, LocalOutlierFactor(novelty=True), "has no fit_predict", ["decision_function", "SklearnEst"]),
+    (ps.fit_predict, LogisticRegression(), "learns from a label, and fit_predict has none", ["SklearnEstimator"]),
+    (ps.fit_transform, LinearDiscriminantAnalysis(), "learns from a label", ["SklearnEstimator"]),
+    (ps.fit_predict, BaseEstimator(), "has no fit_predict", ["no method that says something of rows"]),
+]
 
 
-@pytest.mark.parametrize("estimator", [DENSITY, TSNE(), SpectralEmbedding(), LocalOutlierFactor()])
-def test_a_stage_names_what_takes_such_an_estimator(estimator):
-    error = refused(st.SklearnEstimator, estimator)
-    assert "has no predict, to score new rows with" in error.message
-    assert "ps.fit_predict" in error.hint
-    assert "ps.fit_transform" in error.hint
+def test_an_estimator_without_the_method_is_refused_and_what_it_has_is_told(local, subtests):
+    for call, estimator, problem, hints in WITHOUT:
+        with subtests.test(type(estimator).__name__):
+            error = refused(call, cut(local), estimator)
+            assert problem in error.message
+            assert [hint for hint in hints if hint not in error.hint] == []
+
+
+def test_a_stage_names_what_takes_such_an_estimator():
+    for estimator in (DENSITY, TSNE(), SpectralEmbedding(), LocalOutlierFactor()):
+        error = refused(st.SklearnEstimator, estimator)
+        assert "has no predict, to score new rows with" in error.message
+        assert "ps.fit_predict" in error.hint
+        assert "ps.fit_transform" in error.hint
 
 
 def test_a_column_that_is_there_already_is_refused(local):
@@ -346,10 +317,10 @@ def test_an_engine_without_queries_is_refused(local, monkeypatch):
     assert "fit_predict needs an engine with a query engine" in refused(ps.fit_predict, cut(local), DENSITY).message
 
 
-@pytest.mark.parametrize("limit", [0, -5, 1.5])
-def test_a_limit_that_is_none_is_refused(limit, local):
-    error = refused(ps.fit_predict, cut(local), DENSITY, memory_limit=limit)
-    assert f"memory_limit of fit_predict is {limit}" in error.message
+def test_a_limit_that_is_none_is_refused(local):
+    for limit in (0, -5, 1.5):
+        error = refused(ps.fit_predict, cut(local), DENSITY, memory_limit=limit)
+        assert f"memory_limit of fit_predict is {limit}" in error.message
 
 
 def test_scikit_learn_is_not_needed_until_it_is(local, hide_modules):
@@ -362,35 +333,21 @@ def test_scikit_learn_is_not_needed_until_it_is(local, hide_modules):
 
 
 @pytest.mark.thorough
-def test_a_matrix_beyond_the_limit_is_refused_before_it_is_read(engine):
-    error = refused(ps.fit_predict, cut(engine), DENSITY, features=FEATURES, memory_limit=2159)
+def test_a_matrix_beyond_the_limit_is_refused_before_it_is_read(local):
+    error = refused(ps.fit_predict, cut(local), DENSITY, features=FEATURES, memory_limit=2159)
     assert "90 rows x 3 columns x 8 bytes = 2,160 bytes do not fit on one rank" in error.message
-    assert labels(cut(engine), memory_limit=2160) == clone(DENSITY).fit_predict(X).tolist()
+    assert labels(cut(local), memory_limit=2160) == clone(DENSITY).fit_predict(X).tolist()
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"), [(None, "1 values that are null"), (float("inf"), "1 values that are infinite")]
-)
-def test_a_value_that_is_no_number_is_told_with_its_file_and_row(value, problem, local, tmp_path):
-    for place in range(2):
-        values = [0.0, 1.0, value if place else 2.0]
-        pq.write_table(pa.table({"x": pa.array(values, pa.float64())}), tmp_path / f"{place}.parquet")
-    with pytest.raises(DataValueError) as told:
-        ps.fit_predict(local.read_parquet(f"{tmp_path}/*.parquet"), DENSITY)
-    assert problem in told.value.message
-    assert (told.value.path, told.value.row) == (str(tmp_path / "1.parquet"), 2)
-    assert (told.value.column, told.value.stage) == ("x", "fit_predict")
-
-
-def test_a_vector_of_another_length_is_told(local):
-    data = local.from_arrow(pa.table({"v": [[1.0, 2.0], [3.0]]}))
-    with pytest.raises(DataValueError, match="column 'v' has 1 lists that are not of length 2"):
-        ps.fit_predict(data, DENSITY, features="v")
-
-
-def test_no_rows_are_refused(local):
-    with pytest.raises(EmptyInputError, match="no row is left of 90 read"):
-        ps.fit_predict(cut(local).filter(nw.col("a") > 1e9), DENSITY, features=FEATURES)
+def test_a_value_that_is_no_number_is_told_with_its_file_and_row(local, tmp_path):
+    for value, problem in ((None, "null"), (float("inf"), "infinite")):
+        for place in range(2):
+            values = [0.0, 1.0, value if place else 2.0]
+            pq.write_table(pa.table({"x": pa.array(values, pa.float64())}), tmp_path / f"{place}.parquet")
+        with pytest.raises(DataValueError, match=f"1 values that are {problem}") as told:
+            ps.fit_predict(local.read_parquet(f"{tmp_path}/*.parquet"), DENSITY)
+        assert (told.value.path, told.value.row) == (str(tmp_path / "1.parquet"), 2)
+        assert (told.value.column, told.value.stage) == ("x", "fit_predict")
 
 
 def test_values_that_the_estimator_refuses_are_told(local):
@@ -398,23 +355,20 @@ def test_values_that_the_estimator_refuses_are_told(local):
         ps.fit_transform(cut(local), TSNE(perplexity=95), features=FEATURES)
 
 
-def test_a_wrong_parameter_of_the_estimator_is_told(local):
-    assert "'eps' parameter of DBSCAN must be a float" in refused(ps.fit_predict, cut(local), DBSCAN(eps=-1)).message
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        (np.zeros(ROWS), "float64 of shape (90,)"),
-        (np.zeros(ROWS - 1, int), "int64 of shape (89,)"),
-        (np.zeros((ROWS, 1), int), "int64 of shape (90, 1)"),
-        (["a"] * ROWS, "<U1 of shape (90,)"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_labels_that_are_none_are_refused(given, found, local):
-    error = refused(ps.fit_predict, cut(local), Mine(given), features=FEATURES)
-    assert f"gives {found}, expected an integer for each of 90 rows" in error.message
+def test_results_of_another_type_or_shape_are_refused(local, subtests):
+    numbers = [
+        (np.zeros(ROWS), "float64 of shape (90,)"), (np.zeros(ROWS - 1, int), "int64 of shape (89,)"),
+        (np.zeros((ROWS, 1), int), "int64 of shape (90, 1)"), (["a"] * ROWS, "<U1 of shape (90,)"),
+    ]  # fmt: skip
+    lists = [
+        (np.zeros(ROWS), "float64 of shape (90,)"), (np.zeros((ROWS + 1, 2)), "float64 of shape (91, 2)"),
+        ([["a"]] * ROWS, "<U1 of shape (90, 1)"),
+    ]  # fmt: skip
+    for call, results, expected in ((ps.fit_predict, numbers, "an integer"), (ps.fit_transform, lists, "numbers")):
+        for given, found in results:
+            with subtests.test(expected, found=found):
+                error = refused(call, cut(local), Mine(given), features=FEATURES)
+                assert f"gives {found}, expected {expected} for each of 90 rows" in error.message
 
 
 def test_a_label_beyond_int32_is_refused(local):
@@ -422,26 +376,12 @@ def test_a_label_beyond_int32_is_refused(local):
         ps.fit_predict(cut(local), Mine(np.full(ROWS, 2**31)), features=FEATURES)
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        (np.zeros(ROWS), "float64 of shape (90,)"),
-        (np.zeros((ROWS + 1, 2)), "float64 of shape (91, 2)"),
-        ([["a"]] * ROWS, "<U1 of shape (90, 1)"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_vectors_that_are_none_are_refused(given, found, local):
-    error = refused(ps.fit_transform, cut(local), Mine(given), features=FEATURES)
-    assert f"gives {found}, expected numbers for each of 90 rows" in error.message
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_vectors_that_are_not_finite_are_refused(value, local):
-    given = np.zeros((ROWS, 2))
-    given[7, 1] = value
-    with pytest.raises(DataValueError, match=r"fit_transform of Mine\(.* gives NaN or infinity for 1 row"):
-        ps.fit_transform(cut(local), Mine(given), features=FEATURES)
+def test_vectors_that_are_not_finite_are_refused(local):
+    for value in (np.nan, np.inf):
+        given = np.zeros((ROWS, 2))
+        given[7, 1] = value
+        with pytest.raises(DataValueError, match=r"fit_transform of Mine\(.* gives NaN or infinity for 1 row"):
+            ps.fit_transform(cut(local), Mine(given), features=FEATURES)
 
 
 def test_what_the_estimator_warns_of_is_a_warning(local):

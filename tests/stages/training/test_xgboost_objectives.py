@@ -48,17 +48,20 @@ def expected(x: np.ndarray, parameters: dict[str, Any], **targets: Any) -> np.nd
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("objective", LABELS)
 def test_an_objective_gives_what_xgboost_gives_and_is_loaded_without_trust(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, tmp_path: Path, objective: str
+    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, tmp_path: Path, subtests: Any
 ) -> None:
-    label = LABELS[objective](y)
-    data = make(y=label)
-    model = Pipeline(st.XGBoostRegressor("y", objective=objective, num_boost_round=5)).fit(data)
-    model.save(tmp_path / "model")
-    for each in (model, PipelineModel.load(tmp_path / "model")):
-        found = each.transform(data).to_arrow()["prediction"].to_numpy()
-        np.testing.assert_allclose(found, expected(x, {"objective": objective}, label=label), rtol=1e-5, atol=1e-6)
+    for place, (objective, of) in enumerate(LABELS.items()):
+        label, folder = of(y), tmp_path / str(place)
+        data = make(y=label)
+        model = Pipeline(st.XGBoostRegressor("y", objective=objective, num_boost_round=5)).fit(data)
+        model.save(folder)
+        for each in (model, PipelineModel.load(folder)):
+            with subtests.test(objective):
+                found = each.transform(data).to_arrow()["prediction"].to_numpy()
+                np.testing.assert_allclose(
+                    found, expected(x, {"objective": objective}, label=label), rtol=1e-5, atol=1e-6
+                )
 
 
 def test_quantiles_are_those_of_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
@@ -87,18 +90,16 @@ def test_no_rows_have_no_quantiles(make: Callable[..., Dataset], y: np.ndarray) 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
-def test_survival_times_are_those_of_xgboost(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, distribution: str
-) -> None:
+def test_survival_times_are_those_of_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
     low = np.exp(y).astype("float32")
     high = np.where(np.arange(ROWS) % 3 == 0, np.inf, low)
-    given = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": 0.8, "objective": "survival:aft"}
-    stage = st.XGBoostRegressor("low", label_upper_bound="high", num_boost_round=5, **given)
     data = make(low=low, high=high)
-    assert stage.bind(data.schema).inputs() == ("f0", "f1", "f2")
-    wanted = expected(x, given, label_lower_bound=low, label_upper_bound=high)
-    np.testing.assert_allclose(predicted(stage, data), wanted, rtol=1e-4)
+    for loss in ("normal", "logistic", "extreme"):
+        given = {"aft_loss_distribution": loss, "aft_loss_distribution_scale": 0.8, "objective": "survival:aft"}
+        stage = st.XGBoostRegressor("low", label_upper_bound="high", num_boost_round=5, **given)
+        assert stage.bind(data.schema).inputs() == ("f0", "f1", "f2")
+        wanted = expected(x, given, label_lower_bound=low, label_upper_bound=high)
+        np.testing.assert_allclose(predicted(stage, data), wanted, rtol=1e-4, err_msg=loss)
 
 
 # Labels
@@ -124,52 +125,40 @@ def demand_told(stage: Any, data: Dataset, message: str) -> DataValueError:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("objective", "bad", "message"),
-    [
-        ("reg:squaredlogerror", -1, r"-1 or less, but 'reg:squaredlogerror' takes numbers greater than -1"),
-        ("reg:logistic", 1.5, "outside 0 to 1"),
-        ("reg:gamma", 0, "zero or negative, but 'reg:gamma' takes numbers greater than 0"),
-        ("reg:tweedie", -1, "negative"),
-        ("count:poisson", -1, "negative, but 'count:poisson' takes numbers of 0 or more"),
-        ("survival:cox", 0, "0, but 'survival:cox' takes times"),
-    ],
-)
+BAD_LABELS = [
+    ("reg:squaredlogerror", -1, r"-1 or less, but 'reg:squaredlogerror' takes numbers greater than -1"),
+    ("reg:logistic", 1.5, "outside 0 to 1"),
+    ("reg:gamma", 0, "zero or negative, but 'reg:gamma' takes numbers greater than 0"),
+    ("reg:tweedie", -1, "negative"),
+    ("count:poisson", -1, "negative, but 'count:poisson' takes numbers of 0 or more"),
+    ("survival:cox", 0, "0, but 'survival:cox' takes times"),
+    ("rank:ndcg", 32, r"greater than 31, but 'rank:ndcg' takes grades from 0 to 31"),
+    ("rank:ndcg", 0.5, "fractional"),
+    ("rank:pairwise", -1, "negative"),
+    ("rank:map", 2, "neither 0 nor 1"),
+]
+
+
 def test_a_label_that_is_not_for_the_objective_is_told_with_count_file_and_row(
-    local: Engine, tmp_path: Path, x: np.ndarray, objective: str, bad: float, message: str
+    local: Engine, tmp_path: Path, x: np.ndarray, subtests: Any
 ) -> None:
-    data = parquet(local, tmp_path, x, y=with_values(np.full(ROWS, 0.5), bad))
-    error = demand_told(st.XGBoostRegressor("y", objective=objective), data, rf"'y': 2 label\(s\) {message}")
-    assert error.column == "y"
+    for objective, bad, message in BAD_LABELS:
+        ranks = objective.startswith("rank")
+        data = parquet(
+            local, tmp_path, x, y=with_values(np.full(ROWS, 1.0 if ranks else 0.5), bad), q=np.arange(ROWS) // 10
+        )
+        kind, options = (st.XGBoostRanker, {"group": "q"}) if ranks else (st.XGBoostRegressor, {"features": "f0"})
+        with subtests.test(objective, bad=bad):
+            error = demand_told(kind("y", objective=objective, **options), data, rf"'y': 2 label\(s\) {message}")
+            assert error.column == "y"
 
 
-@pytest.mark.parametrize(
-    ("objective", "bad", "message"),
-    [
-        ("rank:ndcg", 32, r"greater than 31, but 'rank:ndcg' takes grades from 0 to 31"),
-        ("rank:ndcg", 0.5, "fractional"),
-        ("rank:pairwise", -1, "negative"),
-        ("rank:map", 2, "neither 0 nor 1"),
-    ],
-)
-def test_a_grade_that_is_not_for_the_objective_is_told(
-    local: Engine, tmp_path: Path, x: np.ndarray, objective: str, bad: float, message: str
-) -> None:
-    data = parquet(local, tmp_path, x, y=with_values(np.ones(ROWS), bad), q=np.arange(ROWS) // 10)
-    demand_told(st.XGBoostRanker("y", group="q", objective=objective), data, rf"'y': 2 label\(s\) {message}")
-
-
-@pytest.mark.parametrize(
-    ("bad", "column", "message"),
-    [(None, "high", "null"), (0.0, "high", "zero or negative"), (0.5, None, "upside down")],
-)
-def test_an_interval_that_is_none_is_told(
-    local: Engine, tmp_path: Path, x: np.ndarray, bad: Any, column: str | None, message: str
-) -> None:
-    data = parquet(local, tmp_path, x, low=np.ones(ROWS), high=with_values(np.full(ROWS, 2.0), bad))
+def test_an_interval_that_is_none_is_told(local: Engine, tmp_path: Path, x: np.ndarray, subtests: Any) -> None:
     stage = st.XGBoostRegressor("low", objective="survival:aft", label_upper_bound="high")
-    error = demand_told(stage, data, rf"'high': 2 label\(s\) {message}")
-    assert error.column == column
+    for bad, column, message in ((None, "high", "null"), (0.0, "high", "zero or negative"), (0.5, None, "upside down")):
+        data = parquet(local, tmp_path, x, low=np.ones(ROWS), high=with_values(np.full(ROWS, 2.0), bad))
+        with subtests.test(message):
+            assert demand_told(stage, data, rf"'high': 2 label\(s\) {message}").column == column
 
 
 def test_validation_is_checked_for_the_objective_as_well(make: Callable[..., Dataset]) -> None:
@@ -188,32 +177,32 @@ def test_an_upper_end_that_is_no_number_is_told_before_reading(make: Callable[..
 # Parameters
 
 
-@pytest.mark.parametrize(
-    ("stage", "given", "message"),
-    [
-        (st.XGBoostRegressor, {"objective": "reg:poison"}, "expected one of reg:squarederror, .* survival:aft"),
-        (st.XGBoostRegressor, {"objective": "count:poison"}, r"Did you mean 'count:poisson'\?"),
-        (st.XGBoostRegressor, {"objective": "binary:logistic"}, "expected one of reg:"),
-        (st.XGBoostClassifier, {"objective": "binary:hinge"}, "expected one of binary:logistic, multi:softprob"),
-        (st.XGBoostRegressor, {"objective": "reg:quantileerror"}, "needs quantile_alpha"),
-        (st.XGBoostRegressor, {"objective": "survival:aft"}, "needs label_upper_bound"),
-        (st.XGBoostRegressor, {"quantile_alpha": 0.5}, "is for objective 'reg:quantileerror', not 'the default'"),
-        (st.XGBoostRegressor, {"objective": "reg:quantileerror", "quantile_alpha": (0.5, 1.0)}, "between 0 and 1"),
-        (st.XGBoostRegressor, {"objective": "reg:quantileerror", "quantile_alpha": ()}, "between 0 and 1"),
-        (st.XGBoostRegressor, {"objective": "reg:quantileerror", "quantile_alpha": (0.9, 0.1)}, "in ascending order"),
-    ],
-)
-def test_an_objective_that_cannot_be_is_refused_when_it_is_given(stage: Any, given: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        stage("y", **given)
+IMPOSSIBLE = [
+    ({"objective": "reg:poison"}, "expected one of reg:squarederror, .* survival:aft"),
+    ({"objective": "count:poison"}, r"Did you mean 'count:poisson'\?"),
+    ({"objective": "binary:logistic"}, "expected one of reg:"),
+    ({"objective": "reg:quantileerror"}, "needs quantile_alpha"),
+    ({"objective": "survival:aft"}, "needs label_upper_bound"),
+    ({"quantile_alpha": 0.5}, "is for objective 'reg:quantileerror', not 'the default'"),
+    ({"objective": "reg:quantileerror", "quantile_alpha": (0.5, 1.0)}, "between 0 and 1"),
+    ({"objective": "reg:quantileerror", "quantile_alpha": ()}, "between 0 and 1"),
+    ({"objective": "reg:quantileerror", "quantile_alpha": (0.9, 0.1)}, "in ascending order"),
+]
 
 
-@pytest.mark.parametrize(("objective", "classes"), [("binary:logistic", 3), ("multi:softprob", 2)])
-def test_an_objective_for_another_number_of_classes_is_refused(
-    make: Callable[..., Dataset], objective: str, classes: int
-) -> None:
-    with pytest.raises(ConfigError, match=f"'{objective}' is not for {classes} classes, which label 'label' has"):
-        Pipeline(st.XGBoostClassifier("label", objective=objective)).fit(make(label=np.arange(ROWS) % classes))
+def test_an_objective_that_cannot_be_is_refused_when_it_is_given(subtests: Any) -> None:
+    for given, message in IMPOSSIBLE:
+        with subtests.test(**given), pytest.raises(ConfigError, match=message):
+            st.XGBoostRegressor("y", **given)
+    with pytest.raises(ConfigError, match="expected one of binary:logistic, multi:softprob"):
+        st.XGBoostClassifier("y", objective="binary:hinge")
+
+
+def test_an_objective_for_another_number_of_classes_is_refused(make: Callable[..., Dataset]) -> None:
+    for objective, classes in (("binary:logistic", 3), ("multi:softprob", 2)):
+        told = f"'{objective}' is not for {classes} classes, which label 'label' has"
+        with pytest.raises(ConfigError, match=told):
+            Pipeline(st.XGBoostClassifier("label", objective=objective)).fit(make(label=np.arange(ROWS) % classes))
 
 
 def test_hazards_are_compared_on_one_rank_only() -> None:

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 import xgboost as xgb
+from vector_rows import lists
 
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.errors import ConfigError, DataValueError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
@@ -29,12 +30,6 @@ MATRIX = scipy.sparse.random(ROWS, SIZE, 0.1, format="csr", random_state=2, data
 MATRIX.sort_indices()
 X = np.where(DRAW.random(ROWS) < 0.2, np.nan, DRAW.integers(0, 5, ROWS))
 LABEL = (np.nan_to_num(X) + MATRIX[:, :10].sum(axis=1).A1 + DRAW.normal(size=ROWS) > 3).astype(int)
-
-
-def lists(matrix: Any) -> dict[str, Any]:
-    rows = np.split(matrix.indices, matrix.indptr[1:-1]), np.split(matrix.data.astype(float), matrix.indptr[1:-1])
-    kinds = sparse.fields(["v"])
-    return {name: pa.array(values, kinds[name]) for name, values in zip(VECTOR, rows, strict=True)}
 
 
 def table(matrix: Any = MATRIX, label: np.ndarray = LABEL, **more: Any) -> pa.Table:
@@ -91,23 +86,6 @@ def test_predictions_are_those_of_the_dense_matrix_without_what_is_missing(model
 
 
 @pytest.mark.thorough
-def test_a_regressor_takes_a_vector_alone(local):
-    stage = st.XGBoostRegressor("y", features=VECTOR, num_boost_round=ROUNDS, max_depth=3)
-    data = dataset(local, table(y=LABEL * 2.0))
-    found = Pipeline(stage).fit(data).transform(data).to_arrow()["prediction"].to_numpy()
-    expected = oracle(MATRIX.astype(np.float32), LABEL * 2.0, {"objective": "reg:squarederror"})
-    np.testing.assert_allclose(found, expected.inplace_predict(MATRIX.astype(np.float32)), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.thorough
-def test_several_classes_have_a_margin_each(local):
-    rows = table(kind=np.resize(["a", "b", "c"], ROWS))
-    stage = st.XGBoostClassifier("kind", features=FEATURES, num_boost_round=2, max_depth=2)
-    made = Pipeline(stage).fit(dataset(local, rows)).transform(dataset(local, rows)).to_arrow()
-    assert {len(each) for each in made["probability"].to_pylist()} == {3}
-
-
-@pytest.mark.thorough
 def test_a_ranker_brings_the_vectors_of_a_group_together(local):
     rows = table(group=np.arange(ROWS) % 20)
     options: dict[str, Any] = {"group": "group", "features": VECTOR, "num_boost_round": 3, "max_depth": 2}
@@ -123,34 +101,12 @@ def test_a_ranker_brings_the_vectors_of_a_group_together(local):
 
 
 @pytest.mark.thorough
-def test_a_row_by_itself_is_scored_the_same(model, local):
-    together = model.transform(dataset(local)).to_arrow()["rawPrediction"].to_pylist()
-    rows = table().to_pylist()
-    assert [model.predict(row)["rawPrediction"] for row in rows[:20]] == together[:20]
-    assert [row["rawPrediction"] for row in model.predict(rows)] == together
-
-
-@pytest.mark.thorough
-def test_longer_and_shorter_vectors_are_scored_by_what_the_model_knows(model, local):
-    short = MATRIX[:, :30]
-    longer = scipy.sparse.hstack([short, scipy.sparse.csr_matrix((ROWS, 30)), np.ones((ROWS, 3))], format="csr")
-    found = [margins(model, dataset(local, table(each))) for each in (short, longer)]
-    np.testing.assert_array_equal(found[0], found[1])
-
-
-@pytest.mark.thorough
 def test_validation_data_may_have_what_training_data_has_not(local):
     more = scipy.sparse.hstack([MATRIX, scipy.sparse.csr_matrix(np.ones((ROWS, 9)))], format="csr")
     data, other = dataset(local), dataset(local, table(more))
     fitted = Pipeline(classifier(early_stopping_rounds=2)).fit(data, validation=other).fitted[0]
     assert max(fitted["indices"]["index"].to_pylist()) < SIZE
     assert len(fitted["history"]["logloss"]) > 1
-
-
-def test_a_saved_model_scores_the_same(model, local, tmp_path):
-    model.save(tmp_path / "model")
-    again = PipelineModel.load(tmp_path / "model")
-    np.testing.assert_array_equal(margins(again, dataset(local)), margins(model, dataset(local)))
 
 
 def test_importances_name_the_index(model):
@@ -187,40 +143,22 @@ def test_the_model_has_the_features_that_its_trees_look_at_by_their_own_index(lo
     assert load_booster(fitted["booster"]).num_features() == 1 + len(fitted["indices"]) == len(names)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
+def test_a_booster_without_unused_features_scores_the_same(subtests):
+    matrix, label = whole(), np.random.default_rng(5).random(ROWS)
+    for parameters in (
         {"booster": "gbtree", "tree_method": "exact", "gamma": 0.3},  # XGBoost marks what it prunes
         {"booster": "dart", "rate_drop": 0.5},
         {"num_parallel_tree": 2, "subsample": 0.5},
         {"gamma": 1e9},  # no tree looks at anything
-    ],
-)
-def test_a_booster_without_unused_features_scores_the_same(parameters):
-    matrix = whole()
-    label = DRAW.random(ROWS)
-    data = xgb.DMatrix(matrix, label=label)
-    booster = xgb.train({"max_depth": 5, "nthread": 1, **parameters}, data, 3)
-    smaller, kept = without_unused(Blob("xgboost-ubj", bytes(booster.save_raw("ubj"))), 0)
-    found = load_booster(smaller).inplace_predict(matrix[:, kept])
-    np.testing.assert_array_equal(found, booster.inplace_predict(matrix))
-    used = {int(name[1:]) for name in booster.get_score()}
-    assert used <= set(kept.tolist()) < set(range(SIZE + 1))
-
-
-@pytest.mark.parametrize("features", [("x", "v_indices"), (*VECTOR, "u_indices", "u_values"), ("x", "words")])
-def test_lists_that_are_not_one_vector_are_refused(features):
-    more = pa.schema([*table().schema, *sparse.fields(["u"]).items(), ("words", pa.list_(pa.string()))])
-    with pytest.raises(SchemaError, match="the two columns of one sparse vector"):
-        st.XGBoostClassifier("label", features=features).bind(more)
-
-
-@pytest.mark.parametrize(("name", "kind"), [("v_indices", pa.string()), ("v_values", pa.list_(pa.int64()))])
-def test_a_column_of_a_vector_of_another_type_is_refused(name, kind):
-    schema = table().schema
-    wrong = schema.set(schema.get_field_index(name), pa.field(name, kind))
-    with pytest.raises(SchemaError, match=f"column '{name}' is {kind}, but XGBoostClassifier takes list"):
-        classifier().bind(wrong)
+    ):
+        data = xgb.DMatrix(matrix, label=label)
+        booster = xgb.train({"max_depth": 5, "nthread": 1, **parameters}, data, 3)
+        with subtests.test(**parameters):
+            smaller, kept = without_unused(Blob("xgboost-ubj", bytes(booster.save_raw("ubj"))), 0)
+            found = load_booster(smaller).inplace_predict(matrix[:, kept])
+            np.testing.assert_array_equal(found, booster.inplace_predict(matrix))
+            used = {int(name[1:]) for name in booster.get_score()}
+            assert used <= set(kept.tolist()) < set(range(SIZE + 1))
 
 
 def test_contributions_of_a_vector_are_refused():
@@ -228,49 +166,19 @@ def test_contributions_of_a_vector_are_refused():
         classifier(contributions=True).bind(table().schema)
 
 
-def test_lists_are_no_features_unless_named():
-    assert st.XGBoostClassifier("label").bind(table().schema).inputs() == ("x",)
-    with pytest.raises(SchemaError, match="'v_indices' is list"):
-        st.RandomForestClassifier("label", features=FEATURES).bind(table().schema)
-
-
-@pytest.mark.parametrize(
-    ("bad", "problem"),
-    [
-        (np.inf, "1 values that are infinite"),
-        (np.nan, "nulls, or NaN, in its lists"),
-        (1e39, "1 values that are infinite"),
-    ],
-)
-def test_a_value_that_xgboost_cannot_hold_is_refused(local, bad, problem):
-    matrix = MATRIX.astype(float).copy()
-    matrix.data[50] = bad
-    with pytest.raises(DataValueError, match=f"column 'v_values' has {problem}"):
-        Pipeline(classifier()).fit(dataset(local, table(matrix)))
+def test_a_value_that_xgboost_cannot_hold_is_refused(local):
+    for bad, problem in (
+        (np.inf, "1 values that are infinite"), (1e39, "1 values that are inf"), (np.nan, "nulls, or NaN, in its"),
+    ):  # fmt: skip
+        matrix = MATRIX.astype(float).copy()
+        matrix.data[50] = bad
+        with pytest.raises(DataValueError, match=f"column 'v_values' has {problem}"):
+            Pipeline(classifier()).fit(dataset(local, table(matrix)))
 
 
 @pytest.mark.cpu("one GPU is for one rank")
-def test_two_ranks_have_the_features_of_both(request, engines):
-    if "dask" not in request.config.getoption("--engines"):
-        pytest.skip("dask is not among --engines")
-    dask = engines.get("dask")
+def test_two_ranks_have_the_features_of_both(dask):
     options = SpmdOptions(world_size=2, allow_insecure=True, timeout=60)
     model = Pipeline(classifier()).fit(dataset(dask), options=options)
     expected = oracle(whole(), LABEL, {"objective": "binary:logistic"}).inplace_predict(whole(), predict_type="margin")
     np.testing.assert_allclose(margins(model, dataset(dask)), expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.thorough
-def test_a_pipeline_from_texts_to_classes_scores_rows_as_it_scores_frames(local, tmp_path):
-    words = np.array(["good", "bad", "film", "plot", "the", "a"])
-    draw = np.random.default_rng(6)
-    texts = [" ".join(draw.choice(words[1 - kind :][:5], 8)) for kind in LABEL]
-    data = dataset(local, pa.table({"text": texts, "label": LABEL}))
-    hashed = st.HashingTF("text", num_features=512, output_columns=["tf"])
-    trees = st.XGBoostClassifier("label", features=sparse.columns("tf"), num_boost_round=3)
-    model = Pipeline(st.Tokenizer("text"), hashed, st.IDF("tf"), trees).fit(data)
-    model.save(tmp_path / "model")
-    made = model.transform(data).to_arrow()
-    row = PipelineModel.load(tmp_path / "model").predict({"text": texts[0]})
-    assert row["probability"] == made["probability"][0].as_py()
-    assert np.mean(made["prediction"].to_numpy() == LABEL) > 0.9

@@ -1,4 +1,4 @@
-"""The body that the tests of gangs on Spark run: it adds up rows, and meets with accidents when told to."""
+"""The body that tests of gangs on clusters run: it adds up rows, and meets with accidents when told to."""
 
 from __future__ import annotations
 

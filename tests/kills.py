@@ -1,0 +1,41 @@
+"""What the programs share that kill others by the hundred: kills at a chosen time, and an account of them all."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def kill_later(process: int, seconds: float) -> None:
+    """Kill a process after a while, if it is there then."""
+    time.sleep(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+def in_turns(count: int, act: Callable[[], None], counts: collections.Counter[str]) -> None:
+    """Do something so often, and print the counts after every tenth time and the last."""
+    for number in range(1, count + 1):
+        act()
+        if number % 10 == 0 or number == count:
+            print(number, dict(+counts), flush=True)
+
+
+def failures(counts: collections.Counter[str], never: Sequence[str]) -> dict[str, int]:
+    """Return those of the counts that must be zero and are not."""
+    return {name: counts[name] for name in never if counts[name]}
+
+
+def report(counts: collections.Counter[str], never: Sequence[str]) -> int:
+    """Print all counts, and return the exit code: 1 where one is not zero that must be."""
+    found = failures(counts, never)
+    print(json.dumps({"counts": dict(+counts), "failures": found}))
+    return 1 if found else 0

@@ -1,0 +1,47 @@
+"""Processes that import once, and do in a child of their own what they are told: children that may kill themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import penstock
+
+ROOT = Path(penstock.__file__).parents[1]
+
+
+class Worker:
+    """A process of a module that answers lines, as `tests.forked` does; called, it says how the work ended."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def tell(self, *arguments: object) -> None:
+        """Have it begin; paths are told as text."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(arguments, default=str) + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> int:
+        """Return the exit status of the work that was begun first, negative where a signal ended it."""
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+    def __call__(self, *arguments: object) -> int:
+        self.tell(*arguments)
+        return self.answer()
+
+
+@contextmanager
+def worker(module: str) -> Iterator[Worker]:
+    """Start the process of a module, and end it."""
+    command, environment = [sys.executable, "-m", module], os.environ | {"PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
+        yield Worker(process)
+        process.communicate()

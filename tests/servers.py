@@ -1,0 +1,160 @@
+"""Servers of tests, each with a guard: a process that ends all of a server's, also where the test process is killed.
+
+A guard waits for the end of its standard input, which only the test process holds open: whatever ends that, a guard
+sees it. It asks the group of its server to terminate, and kills what of it is left after a while. A guard and its
+server are in a session of their own, so that a Ctrl-C in a terminal reaches only the tests, and nothing ends twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 120.0
+"""Seconds in which a server is to start."""
+GRACE = 5.0
+"""Seconds in which a server is to terminate before it is killed."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A program that runs, and the file that it writes to."""
+
+    guard: subprocess.Popen[bytes]
+    log: Path
+
+    def says(self, pattern: str) -> str:
+        """Return what the group of a pattern is in what the server says once it listens."""
+        self.wait_until(lambda: re.search(pattern, self._text) is not None)
+        return re.findall(pattern, self._text)[0]
+
+    def wait_until(self, is_ready: Callable[[], bool]) -> None:
+        """Ask until the answer is yes; raise RuntimeError with the log where the server ends before or takes long."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            is_late = self.guard.poll() is not None or time.monotonic() > deadline
+            if is_ready():
+                return
+            if is_late:
+                raise RuntimeError(f"no server listens: {self._text[-2000:]}")
+            time.sleep(0.02)
+
+    @property
+    def _text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+@contextmanager
+def serving(
+    command: Sequence[Any],
+    log: Path,
+    *,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    grace: float = GRACE,
+    request: signal.Signals = signal.SIGTERM,
+    **user: Any,
+) -> Iterator[Server]:
+    """Run a program until the block ends, or this process does.
+
+    Parameters
+    ----------
+    command : sequence
+    log : Path
+        What it says, to its output or as an error.
+    cwd : Path or str, optional
+    env : mapping of str to str, optional
+        All of its variables; by default those of this process.
+    grace : float
+        Seconds from the request to terminate until it is killed.
+    request : Signals
+        What asks it to terminate.
+    **user
+        ``user``, ``group`` and ``extra_groups`` of ``subprocess.Popen``.
+    """
+    guarding = [
+        sys.executable,
+        "-I",
+        "-S",
+        __file__,
+        str(grace),
+        str(request.value),
+        json.dumps(user),
+        *map(str, command),
+    ]
+    environment = {"PYTHONUNBUFFERED": "1", **(os.environ if env is None else env)}
+    with log.open("wb") as sink:
+        guard = subprocess.Popen(
+            guarding, stdin=subprocess.PIPE, stdout=sink, stderr=sink, cwd=cwd, env=environment, start_new_session=True
+        )
+    try:
+        yield Server(guard, log)
+    finally:
+        assert guard.stdin is not None
+        guard.stdin.close()
+        guard.wait()
+
+
+def assert_ended(pids: str) -> None:
+    """Wait until none of the processes of these numbers, by comma, runs: their ends take a moment to be seen."""
+    deadline = time.monotonic() + PATIENCE
+    while left := [pid for pid in map(int, pids.split(",")) if _runs(pid)]:
+        assert time.monotonic() < deadline, f"{left} still run"
+        time.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    import psutil  # which the interpreter of a guard does not find
+
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def free_port() -> int:
+    """Return a port for a server that cannot choose one: free, and not among those that the system gives to others."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+
+
+def _guard(grace: float, request: int, user: dict[str, Any], command: Sequence[str]) -> int:
+    """Run a program until standard input or the process that started this one ends; return its exit code."""
+    parent = os.getppid()
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, **user)
+    try:
+        while server.poll() is None and os.getppid() == parent:
+            if select.select([0], [], [], 0.1)[0]:
+                break
+    finally:
+        _end(server, grace, request)
+    return server.returncode
+
+
+def _end(server: subprocess.Popen[bytes], grace: float, request: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, request)
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(grace)
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.exit(_guard(float(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4:]))

@@ -1,0 +1,25 @@
+"""Pipelines as modules of a project, for tests of the command line: the same around what tells one from another."""
+
+from __future__ import annotations
+
+MODULE = """
+import narwhals as nw
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    {parameters}
+
+{prepare}
+def build(parameters):
+    return ps.Pipeline({stages})
+
+def evaluators(parameters):
+    return {evaluators}
+"""
+
+
+def pipeline_module(stages: str, evaluators: str = "[]", *, parameters: str = "pass", prepare: str = "") -> str:
+    """Return the source of a pipeline of these stages; `prepare` is a function of this name."""
+    return MODULE.format(stages=stages, evaluators=evaluators, parameters=parameters, prepare=prepare)
