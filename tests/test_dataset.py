@@ -188,7 +188,7 @@ def test_bad_rows_are_told_with_the_file_and_the_row_in_it(local: Engine, tmp_pa
     assert (caught.value.path, caught.value.row) == (str(tmp_path / "b.parquet"), 13)
 
 
-def test_rows_are_found_by_file(local: Engine, tmp_path: Path) -> None:
+def test_rows_are_found_by_file_unless_a_function_made_them(local: Engine, tmp_path: Path) -> None:
     for name, start in (("a", 0), ("b", 20)):
         table = pa.table({"x": range(start, start + 20), "y": [0, 25] * 10, "z": [0] * 20})
         pq.write_table(table, tmp_path / f"{name}.parquet")
@@ -196,11 +196,8 @@ def test_rows_are_found_by_file(local: Engine, tmp_path: Path) -> None:
     assert data.first_where(nw.col("x") % 9 == 4, ["x"]) == (str(tmp_path / "a.parquet"), 13)
     assert data.first_where(nw.col("x") == nw.col("y"), ["x"]) == (str(tmp_path / "b.parquet"), 5)  # reads y, too
     assert data.first_where(nw.col("x") > 99, ["x"]) is None
-
-
-def test_rows_that_a_function_made_are_not_looked_for_in_files(data: Dataset) -> None:
-    made = data.map_partitions(lambda frame: frame.tail(1), {"a": "int64"})
-    assert made.first_where(nw.col("a") > 0, ["a"]) is None
+    made = data.map_partitions(lambda frame: frame.tail(1), {"x": "int64"})  # rows of a function are in no file
+    assert made.first_where(nw.col("x") > 0, ["x"]) is None
 
 
 def test_the_same_rows_come_out_in_every_library(data: Dataset) -> None:

@@ -126,6 +126,7 @@ def test_a_gpu_without_rapids_is_seen_and_not_usable(find, monkeypatch):
     assert found["GPU driver"].detail == "CUDA 13.1: NVIDIA H100"
     assert found["RAPIDS"].remedy == how_to_install("gpu")
     assert found["GPU"].detail == "not usable without RAPIDS"
+    assert "CUDA_VISIBLE_DEVICES is ''" in find(_Driver, CUDA_VISIBLE_DEVICES="")["GPU driver"].detail
 
 
 def test_a_gpu_with_rapids_is_usable(find, monkeypatch):
@@ -136,11 +137,6 @@ def test_a_gpu_with_rapids_is_usable(find, monkeypatch):
     assert found["GPU"].found
     assert "NVIDIA H100" in found["GPU"].detail
     assert found["diagnosis"].devices == ["cpu", "gpu"]
-
-
-def test_hidden_gpus_are_told(find):
-    found = find(_Driver, CUDA_VISIBLE_DEVICES="")
-    assert "CUDA_VISIBLE_DEVICES is ''" in found["GPU driver"].detail
 
 
 @pytest.mark.thorough

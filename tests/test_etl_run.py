@@ -157,12 +157,16 @@ def test_an_input_that_no_one_takes_is_told(project, capsys):
 
 
 @pytest.mark.thorough
-def test_paths_of_options_win_over_the_catalog(project, capsys):
+def test_a_job_file_wins_over_the_catalog_by_entry_and_paths_of_options_over_both(project, capsys):
     (project / "other.csv").write_text("zone,fare\n3,8\n")
-    result = run(capsys, "--date", "2024-01-05", "--in", "trips=other.csv", "--out", "daily=elsewhere/{run_id}",
-                 "--run-id", "now")  # fmt: skip
-    assert result["runs"][0]["outputs"]["daily"]["path"] == "elsewhere/now"
-    assert pl.read_csv("elsewhere/now/*.csv").rows() == [("B", 8.0)]
+    (project / "test.yaml").write_text("pipeline:\n  catalog:\n    outputs:\n      daily: tried/daily\n")
+    given = ("--date", "2024-01-05", "--conf", "test.yaml", "--run-id", "now")
+    outputs = run(capsys, *given)["runs"][0]["outputs"]
+    assert (outputs["daily"]["path"], outputs["clean"]["path"]) == ("tried/daily", "out/2024/01/05/clean")
+    assert outputs["daily"]["format"] == "parquet"
+    paths = ("--in", "trips=other.csv", "--out", "daily=elsewhere/{run_id}", "--overwrite")
+    assert run(capsys, *given, *paths)["runs"][0]["outputs"]["daily"]["path"] == "elsewhere/now"
+    assert pl.read_parquet("elsewhere/now/*.parquet").rows() == [("B", 8.0)]
 
 
 def test_an_output_that_is_there_is_refused_before_any_work_and_replaced_when_asked(project, capsys):
@@ -308,14 +312,6 @@ def test_an_option_of_writing_that_is_wrong_is_refused_with_its_place_before_any
     write(project, "def run(inputs, parameters):\n    1 / 0\n", "catalog:\n  outputs: {copy: {path: all, mode: apend}}")
     message = run(capsys, code=2)["message"]
     assert message.startswith("conf/pipelines/daily.yaml, line 2, column 37: mode is 'apend', expected one of")
-
-
-@pytest.mark.thorough
-def test_a_catalog_of_a_job_file_wins_by_entry(project, capsys):
-    (project / "test.yaml").write_text("pipeline:\n  catalog:\n    outputs:\n      daily: tried/daily\n")
-    outputs = run(capsys, "--date", "2024-01-05", "--conf", "test.yaml")["runs"][0]["outputs"]
-    assert (outputs["daily"]["path"], outputs["clean"]["path"]) == ("tried/daily", "out/2024/01/05/clean")
-    assert outputs["daily"]["format"] == "parquet"
 
 
 @pytest.mark.thorough

@@ -82,15 +82,3 @@ def test_raw_taxi_rows_with_blank_lines_and_empty_columns_are_read(local: Engine
     expected = pd.read_csv(real_data / "taxi" / "raw.csv", skip_blank_lines=True)
     assert len(raw) == len(expected)
     assert raw["Fare_Amt"].sum() == pytest.approx(expected["Fare_Amt"].sum(), rel=1e-12)
-
-
-@pytest.mark.thorough
-def test_agaricus_is_told_apart_without_error(local: Engine, real_data: Path, tmp_path: Path) -> None:
-    names = [
-        "label",
-        *[f"f{i}" for i in range(pd.read_csv(real_data / "agaricus" / "train.csv", header=None, nrows=1).shape[1] - 1)],
-    ]
-    data = local.read_csv(real_data / "agaricus" / "train.csv", header=False, column_names=names)
-    pipeline = ps.Pipeline(st.XGBoostClassifier("label", num_boost_round=20))
-    auc, _ = through(local, pipeline, data, st.BinaryClassificationEvaluator(), tmp_path)
-    assert auc == pytest.approx(1.0, abs=1e-6)

@@ -81,12 +81,6 @@ def test_days_of_a_store_append_in_their_order(local, tmp_path):
     assert vocabulary(store.merge("2026-11-02")) == grown(parts[1:]) == ["c", "d", "e"]
 
 
-def test_in_a_fit_values_are_in_the_usual_order(local):
-    words = ["b", "b", "a", "c", None]
-    known = ps.Pipeline(st.StringIndexer("s")).fit(rows(local, words)).fitted[0]
-    assert fit(local, words).fitted[0] == known
-
-
 def test_codes_stay_on_every_engine(engine):
     model = fit(engine, ["b", "b", "a"])
     later = model.refit(rows(engine, ["z"] * 5 + ["y"] * 3 + ["a"] * 9))

@@ -83,7 +83,6 @@ def _table(path: str | Path) -> pa.Table:
     return pq.read_table(path)
 
 
-@pytest.mark.thorough
 def test_a_fit_saves_a_model_that_loads_with_what_it_tells(fitted):
     model = ps.PipelineModel.load(fitted.model, expect=fitted.manifest)
     assert model.digest == fitted.digest
@@ -91,7 +90,6 @@ def test_a_fit_saves_a_model_that_loads_with_what_it_tells(fitted):
     assert json.loads((Path(fitted.model) / "report.json").read_text())["metrics"] == fitted.metrics
 
 
-@pytest.mark.thorough
 def test_every_row_is_learned_from_or_held_out_or_counted(fitted):
     assert fitted.rows_read == fitted.rows + sum(fitted.dropped.values())
     assert fitted.rows_read + fitted.scored.rows_read == ROWS
@@ -101,7 +99,6 @@ def test_every_row_is_learned_from_or_held_out_or_counted(fitted):
     assert set(fitted.dropped) | set(fitted.scored.dropped) == {"filter", "x is None or x < 1000"}
 
 
-@pytest.mark.thorough
 def test_metrics_are_those_of_the_rows_held_out(fitted, project):
     scored, whole = _table(fitted.scored.path), _table(project / "data" / "a.parquet")
     held_out = set(scored["id"].to_pylist())
@@ -122,7 +119,6 @@ def test_the_rows_held_out_depend_on_the_seed_alone(project, common, fitted):
     assert held_out(8, "b") != held_out(7, "c")
 
 
-@pytest.mark.thorough
 def test_a_result_is_plain_json(fitted):
     told = json.loads(json.dumps(dataclasses.asdict(fitted)))
     assert {"digest", "rows", "scans", "seconds", "metrics", "model"} <= told.keys()

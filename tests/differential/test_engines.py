@@ -20,7 +20,6 @@ from text_outputs import CSV, JSON_LINES, TextOutput
 from penstock.engines.base import Engine
 
 
-@pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
 def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
     pq.write_table(table, folder / "a.parquet", row_group_size=3)

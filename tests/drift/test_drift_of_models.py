@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from displays import Page
 from drift.drifting import draw
+from on_stand_in import cpu, gpu, stand_in  # noqa: F401
 from scipy import stats
-from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401
 
 import penstock as ps
 from penstock import stages as st

@@ -26,7 +26,6 @@ from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 SAVED = Checkpoint(7, b"trees")
 
 
-@pytest.mark.thorough
 def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it_and_not_with_a_copy(tmp_path):
     folder = TemporaryFolder(tmp_path)
     (folder.path / "rows").mkdir()
@@ -127,8 +126,11 @@ def abandoned(tmp_path):
     """The folder of a process that has ended as one that is killed does."""
     child = os.fork()
     if child == 0:
-        (TemporaryFolder(tmp_path).path / "rows").write_text("x")
-        os._exit(0)
+        try:
+            folder = TemporaryFolder(tmp_path)
+            (folder.path / "rows").write_text("x")
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
     (path,) = tmp_path.glob("penstock-*")
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import random
 from dataclasses import dataclass
@@ -111,6 +112,12 @@ def test_good_rows_are_read_and_bad_records_written_aside_wherever_the_file_is_c
 def test_every_engine_sets_the_same_records_aside(engine, case, tmp_path):
     path, text = case
     assert written(read(engine, path, fragment_bytes=1000), tmp_path / "out") == (text.rows, text.bad)
+
+
+def test_compressed_files_have_bad_records_too(local, case, write, tmp_path):
+    path, text = case
+    packed = write(gzip.compress(text.content), f"{path.name}.gz")
+    assert written(read(local, packed), tmp_path / "out") == (text.rows, text.bad)
 
 
 GOOD = [("1,a", {"x": 1, "y": "a"}), ('2,"b\r\nc"', {"x": 2, "y": "b\r\nc"}), (',""', {"x": None, "y": None})]

@@ -110,7 +110,6 @@ def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run:
     assert left_over(shelf) == []
 
 
-@pytest.mark.faults
 def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_day_old(
     run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,7 +126,6 @@ def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_da
     assert left_over(shelf) == []
 
 
-@pytest.mark.faults
 def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targets(
     run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

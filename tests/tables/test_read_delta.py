@@ -102,6 +102,13 @@ def _add(file: Path, time: int = 1, rows: int | None = None, **more: Any) -> dic
     return {**add, "partitionValues": {}, **more}
 
 
+def test_an_empty_table_has_its_columns_and_no_row(tmp_path: Path, local: ps.LocalEngine) -> None:
+    import deltalake
+
+    deltalake.DeltaTable.create(tmp_path, rows_of_all_types(0).schema)
+    assert local.read_delta(tmp_path).to_arrow() == rows_of_all_types(0)
+
+
 # Versions
 
 

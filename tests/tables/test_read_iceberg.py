@@ -85,6 +85,13 @@ def test_what_is_no_table_is_refused(catalog: SqlCatalog, local: ps.LocalEngine,
     assert "engine.read_iceberg" in str(refused.value.hint)
 
 
+def test_a_table_that_has_no_snapshot_yet_has_its_columns_and_no_row(
+    catalog: SqlCatalog, local: ps.LocalEngine
+) -> None:
+    table = catalog.create_table("ns.t", rows_of_all_types(0).schema)
+    assert local.read_iceberg(table).to_arrow() == rows_of_all_types(0)
+
+
 # Snapshots
 
 

@@ -198,3 +198,9 @@ def test_rows_that_are_set_aside_lie_beside_the_table_and_are_counted(tmp_path: 
     assert result.quarantine == f"{tmp_path}/t.quarantine"
     assert local.read_parquet(result.quarantine).to_arrow()["x"].to_pylist() == [-1]
     assert [row["x"] for row in rows_of(tmp_path / "t")] == [1, 2]
+
+
+def test_a_dataset_without_rows_makes_a_table_without_files(tmp_path: Path, local: ps.LocalEngine) -> None:
+    assert write(local, tmp_path / "t", rows_of_all_types(0), partition_by="city").files == 0
+    assert local.read_delta(tmp_path / "t").to_arrow().select(["id", "city"]).num_rows == 0
+    assert delta_table(tmp_path / "t").file_uris() == []

@@ -127,7 +127,7 @@ def test_a_run_that_ends_before_its_commit_leaves_no_part(table: KeptTable, monk
 
 
 def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: KeptTable, opened: list[str]) -> None:
-    table.write(rows_of_all_types(30), partition_by="city")
+    table.write(rows_of_all_types(30), partition_by="ok")
     opened.clear()
     data = table.read()
     assert data.count() == 30
@@ -147,9 +147,3 @@ def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(
     data = table.read(fragment_bytes=300 * row_bytes(rows.schema))
     assert [fragment.rows for fragment in data.fragments] == [250] * 4
     assert data.to_arrow() == rows
-
-
-def test_a_table_without_rows_has_its_columns(table: KeptTable) -> None:
-    assert table.write(rows_of_all_types(0), partition_by="city").files == 0
-    assert table.read().to_arrow() == rows_of_all_types(0)
-    assert table.listed() == set()

@@ -109,11 +109,12 @@ OF_ROWS = [
 
 def test_a_row_has_a_function_equal_to_the_bit(subtests: pytest.Subtests) -> None:
     model, together = all_derived(OF_ROWS, HARD)
-    rows = [model.predict(row) for row in HARD.to_pylist()]
-    for place, expression in enumerate(OF_ROWS):
+    names = [f"made {place}" for place in range(len(OF_ROWS))]
+    rows = [model.predict(row, columns=names) for row in HARD.to_pylist()]
+    for name, expression in zip(names, OF_ROWS, strict=True):
         with subtests.test(expression=expression):
             assert row_value(expression, HARD.schema) is not None
-            assert list(map(repr, (row[f"made {place}"] for row in rows))) == list(map(repr, together[expression]))
+            assert list(map(repr, (row[name] for row in rows))) == list(map(repr, together[expression]))
 
 
 def test_what_libraries_compute_otherwise_goes_by_a_frame(subtests: pytest.Subtests) -> None:
