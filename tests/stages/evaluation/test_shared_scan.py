@@ -96,7 +96,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(local):
             "mse"
         ]
         hits += low <= 1.0 <= high
-    assert hits >= 6  # of 12 at 0.9, less than 6 happens once in 100,000 times
+    assert hits >= 6  # of 12 at 0.9, less than 6 happens once in 20,000 times
 
 
 def test_a_metric_that_most_replicates_cannot_define_has_no_interval():
