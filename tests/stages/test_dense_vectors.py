@@ -68,7 +68,7 @@ def test_kmeans_and_pca_of_vectors_are_those_of_scikit_learn(local):
 
 
 def test_engines_and_ranks_agree(distributed_engine, local, tmp_path, subtests):
-    there, here = read(distributed_engine, tmp_path), read(local, tmp_path)
+    there, here = read(distributed_engine, tmp_path / "there"), read(local, tmp_path / "here")
     for stage in (st.KMeans("v", k=3), st.LogisticRegression("y", features=["x", "v"]), st.PCA(["v", "x"], 2)):
         with subtests.test(stage=stage):
             expected = ps.Pipeline(stage).fit(here)

@@ -74,7 +74,8 @@ def assert_staged_alike(engine: Engine, place: Place) -> None:
     made = engine.query(joined, data, data, order_by="row", staging_dir=place.url, storage_options=place.options)
     assert made.schema == expected.schema
     assert made.to_arrow() == expected.to_arrow()
-    assert all(path.startswith(place.url) for piece in made.fragments for path in piece.paths)
+    bucket = place.url.partition("://")[2]
+    assert all(bucket in path for piece in made.fragments for path in piece.paths)
     assert not [name for name in place.files() if "inputs" in name]
     del made
     gc.collect()

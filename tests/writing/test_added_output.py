@@ -105,9 +105,6 @@ OTHERS = {
         {"day": [1], "s": ["a"], "dy": [1]}, {}, SchemaDriftError,
         r"column 'dy' is not in the output .*\. Did you mean 'day'\?",
     ),
-    "missing": (
-        {"day": [1], "n": [1]}, {}, SchemaDriftError, "column 's' of the output .* is not in the rows to add",
-    ),
     "order": ({"s": ["a"], "day": [1]}, {}, SchemaDriftError, "not in the order of the output .*, from 'day' on"),
     "format": ({"day": [1], "s": ["a"]}, {"format": "csv"}, ConfigError, "format of the output .* is 'parquet'"),
     "folders": (
@@ -129,6 +126,12 @@ def test_rows_that_do_not_go_beside_those_there_are_refused_before_anything_is_r
             with pytest.raises(error, match=problem):
                 unread.write(target, **{"mode": "append", "partition_by": "day"} | parameters)
             assert (snapshot(target), os.listdir(tmp_path)) == (before, ["out"])
+
+
+def test_rows_that_lack_a_column_are_not_added(local: Engine, tmp_path: Path) -> None:
+    rows(local, (1, "a")).write(tmp_path / "out")
+    with pytest.raises(SchemaDriftError, match=r"column 's' of the output .* is not in the rows to add"):
+        rows(local, (1, "a")).select("day").write(tmp_path / "out", mode="append")
 
 
 def test_nothing_is_added_to_what_is_no_such_output(local: Engine, tmp_path: Path) -> None:

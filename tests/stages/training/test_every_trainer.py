@@ -155,9 +155,9 @@ def test_one_class_is_told_with_its_count_also_where_the_other_has_no_weight(loc
     for name, stage in CLASSIFIERS.items():
         most = 10_000 if name == "Bayes" else 1000
         with subtests.test(name):
-            for rows, of_the_one in ((one, rf"{most}; counts: 1\.0: 90"), (weightless, ""), (named, "")):
-                told = rf"label 'class' has 1 class\(es\), expected 2 to {of_the_one}"
-                with pytest.raises(DataValueError, match=told):
+            cases = [(one, rf", expected 2 to {most}; counts: 1\.0: 90"), (weightless, ""), (named, "")]
+            for rows, rest in cases[:1] if "scikit" in name else cases:  # which trains by weights of its own
+                with pytest.raises(DataValueError, match=rf"label 'class' has 1 class\(es\){rest}"):
                     Pipeline(stage).fit(local.from_arrow(rows))
 
 
@@ -181,7 +181,7 @@ def test_columns_of_other_roles_are_no_features_and_their_types_are_checked_befo
                     replace(stage, features=("a", column)).bind(schema)
             unnamed = replace(stage, features=None) if name != "isotonic" else None
             others = {"a", "b", "y", "class", "w", "o", "g"} - set(roles.values())
-            assert unnamed is None or set(unnamed.bind(schema).inputs()) == others
+            assert unnamed is None or {*unnamed.bind(schema).inputs()} - {getattr(stage, "offset", None)} == others
             if "label" in roles:
                 wrong = pa.date32() if name in CLASSIFIERS else pa.string()
                 changed = schema.set(schema.get_field_index(stage.label), pa.field(stage.label, wrong))
