@@ -27,7 +27,7 @@ from benchmarks.ours import preparation  # noqa: E402
 from benchmarks.side_by_side import arguments, folders, generated  # noqa: E402
 from penstock import LocalEngine  # noqa: E402
 from penstock.dataset import Dataset  # noqa: E402
-from tests.stores.servers import serving  # noqa: E402
+from tests.servers import serving  # noqa: E402
 
 _AT_MOST = 1.5
 _BUCKET = "clicks"
@@ -69,12 +69,9 @@ def main() -> None:
     parser.set_defaults(rows=1_000_000)
     options = parser.parse_args()
     server = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-    with (
-        folders(options.data) as (folder, scratch),
-        serving(server, scratch / "server.log", r"Running on (http://\S+)") as endpoint,
-    ):
+    with folders(options.data) as (folder, scratch), serving(server, scratch / "server.log") as moto:
         disk = generated(generator, options.rows, folder)
-        client = {"endpoint_url": endpoint, "region_name": "us-east-1"}
+        client = {"endpoint_url": moto.says(r"Running on (http://\S+)"), "region_name": "us-east-1"}
         credentials = {"key": "benchmark", "secret": "benchmark", "client_kwargs": client}
         store: Any = fsspec.filesystem("s3", **credentials)
         store.call_s3("create_bucket", Bucket=_BUCKET)

@@ -29,7 +29,7 @@ NOT_FAST = {"slow", "thorough", "faults", "services", "stand_in"}
 ABOVE_ENGINES = {
     "counting", "drift", "folds", "rowwise", "rules", "search", "stages", "stat", "state_cache", "statistics",
     "test_column_names.py", "test_describe.py", "test_describe_fully.py", "test_faults.py", "test_fills.py",
-    "test_image_scores.py", "test_lags.py", "test_real_data.py", "test_refit.py", "test_refit_append.py",
+    "test_lags.py", "test_real_data.py", "test_refit.py", "test_refit_append.py",
     "test_refit_warm.py",
 }  # fmt: skip
 """Folders and files that ask what is made of an engine's maps and reductions: clusters share what they ask of them.

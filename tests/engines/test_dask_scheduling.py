@@ -221,7 +221,7 @@ def test_nothing_is_run_twice_without_speculation(
     dask: DaskEngine, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = uuid4().hex
-    looks = Mock(side_effect=lambda _: bodies.gates[name].set())
+    looks = Mock(side_effect=lambda *_: bodies.gates[name].set())
     monkeypatch.setattr(Speculation, "look", looks)
     patient = DaskEngine(dask.client, device="cpu", speculation=False)
     assert list(patient.map(time.sleep, [0.2] * 4)) == [None] * 4

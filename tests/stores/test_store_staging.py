@@ -68,7 +68,7 @@ def test_a_query_of_a_cluster_gives_the_same_rows_staged_in_a_store(distributed_
 
 
 def assert_staged_alike(engine: Engine, place: Place) -> None:
-    """Stage a query in a store and on a disk, and one that fails."""
+    """Stage a query in a store and on a disk."""
     data = engine.from_arrow(TABLE, fragment_bytes=1000)
     expected = engine.query(joined, data, data, order_by="row")
     made = engine.query(joined, data, data, order_by="row", staging_dir=place.url, storage_options=place.options)
@@ -80,6 +80,19 @@ def assert_staged_alike(engine: Engine, place: Place) -> None:
     del made
     gc.collect()
     assert place.files() == {}
+
+
+def test_a_query_that_fails_leaves_nothing_in_a_store(local: Engine, memory_or_s3: Place) -> None:
+    assert_nothing_is_left(local, memory_or_s3)
+
+
+@pytest.mark.services
+def test_a_query_of_a_cluster_that_fails_leaves_nothing_in_a_store(distributed_engine: Engine, s3: Place) -> None:
+    assert_nothing_is_left(distributed_engine, s3)
+
+
+def assert_nothing_is_left(engine: Engine, place: Place) -> None:
+    """Stage a query that fails."""
     data = engine.from_arrow(pa.table({"text": ["1", "two"]}))
     with pytest.raises((UserCodeError, ExecutionError)) as caught:
         engine.query(fails, data, staging_dir=place.url, storage_options=place.options)
