@@ -33,7 +33,7 @@ test: $(VENV)/.dev ## what is deterministic, on local, Dask and Spark: no kill, 
 	tools/java.sh $(BIN)/python
 	$(PYTEST) -m "not (faults or services or stand_in)" $(ARGS)
 
-test-fast: $(VENV)/.dev ## what an edit can break, on the local engine, in two minutes; without Java
+test-fast: $(VENV)/.dev ## what an edit can break, on the local engine, in a few minutes; without Java
 	$(PYTEST) --fast $(ARGS)
 
 test-stand-in: $(VENV)/.dev ## the path of a GPU, on a stand-in for cuDF and CuPy, without a GPU
