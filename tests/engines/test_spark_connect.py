@@ -53,6 +53,7 @@ def outcome(model: ps.PipelineModel, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.faults  # a worker is killed
 class TestOnAServer:
     def test_the_session_is_one_of_connect_and_is_found_again_with_its_slots_on_loopback_only(self, outcome):
         assert outcome["session"].startswith("pyspark.sql.connect")
