@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from covering import covering
-from demanding import TimedSubtests
 from durations import Durations
 from hypothesis import settings
 from scheduling import BySetup, name_groups
+from timed_subtests import TimedSubtests
 
 from penstock import devices
 from penstock.devices.threads import PATIENT
@@ -275,7 +275,7 @@ def engine_notes(distributed_engine: Engine, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def subtests(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> TimedSubtests:
-    """pytest's own, each within the time limit of a test."""
+    """pytest's sub-tests, each within the time limit of a test."""
     return TimedSubtests(request, subtests)
 
 

@@ -37,7 +37,7 @@ class Page(HTMLParser):
 
 
 class Shell:
-    """A shell of IPython with a kernel, which keeps what it is to display."""
+    """An IPython shell with a kernel; records displayed outputs."""
 
     kernel = object()
 

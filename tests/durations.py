@@ -1,4 +1,4 @@
-"""Durations of tests, written to a file as they are read by ``tools/suite.py``."""
+"""Durations of tests, as JSON for ``tools/suite.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import pytest
 
 
 class Durations:
-    """Adds up the phases of each test, in the process that all reports come to; sub-tests are part of their test."""
+    """Recorder of the seconds of each test, set-up and tear-down included.
+
+    The durations of sub-tests are part of their test's. Under xdist the controller records, which gets all reports.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

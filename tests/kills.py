@@ -1,4 +1,4 @@
-"""What the programs share that kill others by the hundred: kills at a chosen time, and an account of them all."""
+"""Kill harness: kills processes at random times and counts the outcomes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ROOT = Path(__file__).parents[1]
 
 
 def kill_later(process: int, seconds: float) -> None:
-    """Kill a process after a while, if it is there then."""
+    """Kill a process after some seconds, if it still runs."""
     time.sleep(seconds)
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
 
 
 def in_turns(count: int, act: Callable[[], None], counts: collections.Counter[str]) -> None:
-    """Do something so often, and print the counts after every tenth time and the last."""
+    """Repeat an action; print the counts after every tenth time and the last."""
     for number in range(1, count + 1):
         act()
         if number % 10 == 0 or number == count:
@@ -30,12 +30,12 @@ def in_turns(count: int, act: Callable[[], None], counts: collections.Counter[st
 
 
 def failures(counts: collections.Counter[str], never: Sequence[str]) -> dict[str, int]:
-    """Return those of the counts that must be zero and are not."""
+    """Return the counts that must be zero and are not."""
     return {name: counts[name] for name in never if counts[name]}
 
 
 def report(counts: collections.Counter[str], never: Sequence[str]) -> int:
-    """Print all counts, and return the exit code: 1 where one is not zero that must be."""
+    """Print all counts; return 1 if one that must be zero is not."""
     found = failures(counts, never)
     print(json.dumps({"counts": dict(+counts), "failures": found}))
     return 1 if found else 0

@@ -1,4 +1,4 @@
-"""Engines of which one works on the stand-in for cuDF: fixtures for the tests that import them."""
+"""Fixtures of engines on the stand-in for cuDF."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.frames import cudf
 
 @contextmanager
 def standing_in() -> Iterator[pytest.MonkeyPatch]:
-    """Have the stand-in where cuDF, CuPy and pylibcudf are imported, and a GPU that can be chosen, while inside."""
+    """Replace cuDF, CuPy and pylibcudf by the stand-in, and make a GPU available."""
     with pytest.MonkeyPatch.context() as patch:
         for name, module in cudf_stand_in.modules().items():
             patch.setitem(sys.modules, name, module)

@@ -1,8 +1,8 @@
-"""Servers of tests, each with a guard: a process that ends all of a server's, also where the test process is killed.
+"""Test servers, each with a guard process that survives the tests.
 
-A guard waits for the end of its standard input, which only the test process holds open: whatever ends that, a guard
-sees it. It asks the group of its server to terminate, and kills what of it is left after a while. A guard and its
-server are in a session of their own, so that a Ctrl-C in a terminal reaches only the tests, and nothing ends twice.
+The guard waits for the end of its standard input, which only the test process holds open, so it notices any end of that
+process, SIGKILL included. It terminates the server's process group and kills the rest after a grace period. The guard
+and its server are in a session of their own: a Ctrl-C in a terminal reaches only the tests, and nothing ends twice.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ GRACE = 5.0
 
 @dataclass(frozen=True)
 class Server:
-    """A program that runs, and the file that it writes to."""
+    """A running server process and its log."""
 
     guard: subprocess.Popen[bytes]
     log: Path
 
     def says(self, pattern: str) -> str:
-        """Return what the group of a pattern is in what the server says once it listens."""
+        """Wait for a pattern in the log; return its group."""
         self.wait_until(lambda: re.search(pattern, self._text) is not None)
         return re.findall(pattern, self._text)[0]
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
-        """Ask until the answer is yes; raise RuntimeError with the log where the server ends before or takes long."""
+        """Poll a condition; raise RuntimeError with the log if the server ends first or takes two minutes."""
         deadline = time.monotonic() + PATIENCE
         while True:
             is_late = self.guard.poll() is not None or time.monotonic() > deadline
@@ -74,14 +74,14 @@ def serving(
     ----------
     command : sequence
     log : Path
-        What it says, to its output or as an error.
+        File for its standard output and standard error.
     cwd : Path or str, optional
     env : mapping of str to str, optional
         All of its variables; by default those of this process.
     grace : float
-        Seconds from the request to terminate until it is killed.
+        Seconds between the request to terminate and SIGKILL.
     request : Signals
-        What asks it to terminate.
+        Signal that requests termination.
     **user
         ``user``, ``group`` and ``extra_groups`` of ``subprocess.Popen``.
     """
@@ -108,25 +108,8 @@ def serving(
         guard.wait()
 
 
-def assert_ended(pids: str) -> None:
-    """Wait until none of the processes of these numbers, by comma, runs: their ends take a moment to be seen."""
-    deadline = time.monotonic() + PATIENCE
-    while left := [pid for pid in map(int, pids.split(",")) if _runs(pid)]:
-        assert time.monotonic() < deadline, f"{left} still run"
-        time.sleep(0.02)
-
-
-def _runs(pid: int) -> bool:
-    import psutil  # which the interpreter of a guard does not find
-
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def free_port() -> int:
-    """Return a port for a server that cannot choose one: free, and not among those that the system gives to others."""
+    """Return a free port below the system's ephemeral range, for servers that cannot choose one."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

@@ -1,4 +1,4 @@
-"""Pipelines as modules of a project, for tests of the command line: the same around what tells one from another."""
+"""Pipeline modules of projects, for tests of commands."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def evaluators(parameters):
 
 
 def pipeline_module(stages: str, evaluators: str = "[]", *, parameters: str = "pass", prepare: str = "") -> str:
-    """Return the source of a pipeline of these stages; `prepare` is a function of this name."""
+    """Return the source of a pipeline module; `prepare` is code before `build`."""
     return MODULE.format(stages=stages, evaluators=evaluators, parameters=parameters, prepare=prepare)

@@ -117,7 +117,7 @@ REFUSED = {
     **{name: (f"column '{name}'.*keeps for", "Rename") for name in names.RESERVED},
     "": ("a column without a name", "index=False"),
 }
-"""What is told of each name that no column can have, and what of it as a hint."""
+"""Messages and hints for invalid column names."""
 
 
 def test_a_column_of_a_file_with_such_a_name_or_none_is_refused_with_the_file(

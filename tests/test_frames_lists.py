@@ -16,7 +16,7 @@ KINDS = {"numbers": float, "integers": int, "strings": "item {}".format}
 
 
 def drawn(rows=300, items=12, longest=8):
-    """Yield distinct predictions and labels of a few items, of each kind; one prediction is much longer than others."""
+    """Yield distinct predictions and labels with few items, in several shapes, one much longer."""
     for make in KINDS.values():
         rng = np.random.default_rng(5)
         lists = [[make(item) for item in rng.permutation(items)[: rng.integers(0, longest)]] for _ in range(2 * rows)]

@@ -171,7 +171,7 @@ def test_an_empty_pipeline_has_nothing_to_do(world: World) -> None:
 
 
 def probes(*stages: Stage) -> list[tuple[int, tuple[Statistic, ...]]]:
-    """Return, of the first scan, at which places what is gathered."""
+    """Return the statistics of the first scan by position."""
     level = plan(stages, SCHEMA).levels[0]
     assert level.scan is not None
     return [(probe.position, probe.statistics) for probe in level.scan.probes()]

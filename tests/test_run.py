@@ -70,7 +70,7 @@ def common(project: Path) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> jobs.FitResult:
-    """A fit in a project that is like that of each test; what it wrote stays as it is."""
+    """A fit in a project like each test's; its output is read-only."""
     project = make_project(tmp_path_factory.mktemp("fitted"))
     return jobs.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **shared(project)))
 

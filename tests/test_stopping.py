@@ -90,7 +90,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def stop(process: subprocess.Popen[str], number: int) -> tuple[float, int, dict[str, Any]]:
-    """Send a signal; return the seconds until a process has ended, its exit code, and the error that it tells."""
+    """Send a signal; return the seconds until the process ends, its exit code and its error."""
     began = time.monotonic()
     process.send_signal(number)
     out, _ = process.communicate(timeout=PATIENCE)

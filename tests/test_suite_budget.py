@@ -1,4 +1,4 @@
-"""Budget of the suite: seconds by folder, a mention over it, a refusal far over it."""
+"""Budget of the suite: seconds by folder, warning and error above it."""
 
 from __future__ import annotations
 

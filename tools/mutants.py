@@ -1,14 +1,16 @@
-"""Mutants of the library: small faults drawn by a fixed seed, each of which some test has to fail for.
+"""Mutation testing of the library against a list of known mutants.
 
-``draw`` writes the mutants of code that tests cover to tests/mutants.txt, ``run`` tries those that are listed there,
-each with the tests that cover its line, and refuses those that survive, though they are listed as killed. Both read
-what ``make mutants`` wrote: the lines that each test covers, and how long it takes. It mutates a copy of the checkout.
+``draw`` draws mutants of covered lines by a fixed seed, tries them and writes tests/mutants.txt. ``run`` tries those of
+the list, each with the tests that cover its line, and fails if one survives that was killed. Both read the coverage
+contexts and durations that ``make mutants`` records, and mutate copies of the checkout.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
+import json
 import os
 import random
 import shutil
@@ -33,39 +35,35 @@ LIST = ROOT / "tests" / "mutants.txt"
 MUTATED = ("statistics", "io/sinks", "pipeline", "dataset/folds", "stages/evaluation")
 SEED, NUMBER, SHARE = 20261128, 200, 0.9
 SECONDS_OF_TESTS, SECONDS = 12.0, 30.0
-"""What the tests of a mutant may take by themselves, and with the start of their process."""
+"""Time limits of a mutant: its tests by their recorded durations, and their process with its start."""
 
 COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is"
 ARITHMETIC = "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul Pow_Mul BitAnd_BitOr BitOr_BitAnd LShift_RShift"
 OPERATORS = (
     *(f"ReplaceComparisonOperator_{pair}" for pair in COMPARISONS.split()),
     *(f"ReplaceBinaryOperator_{pair}" for pair in ARITHMETIC.split()),
-    *[
-        "AddNot",
-        "ReplaceAndWithOr",
-        "ReplaceOrWithAnd",
-        "ReplaceTrueWithFalse",
-        "ReplaceFalseWithTrue",
-        "NumberReplacer",
-    ],
+    *("AddNot", "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue"),
     *("ReplaceUnaryOperator_Delete_Not", "ReplaceUnaryOperator_USub_UAdd", "ZeroIterationForLoop", "NumberReplacer"),
 )
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one line.
+    """A change of one line of one file.
 
     Parameters
     ----------
     path : str
-        The file, below the checkout.
+        The file, relative to the checkout.
     operator : str
-        The operator of Cosmic Ray, and which of its places in the file.
+        An operator of Cosmic Ray.
+    occurrence : int
+        Index among the positions of the file that the operator can change.
     before, after : str
-        The line.
+        The line, without its indent.
     outcome : {"killed", "survives", "equivalent", "unknown"}
-        An equivalent one, as somebody saw who read it, means what the code does: no test can fail for it.
+        "equivalent" is written by hand, for a mutant that behaves as the code does. The outcome is "unknown" if no test
+        covers the line, or if the line is no longer there.
     """
 
     path: str
@@ -75,64 +73,52 @@ class Mutant:
     after: str
     outcome: str = "unknown"
 
-    @property
-    def counts(self) -> bool:
-        """Whether a test can fail for it."""
-        return self.outcome != "equivalent"
-
     def __str__(self) -> str:
         return "\t".join([self.outcome, self.path, self.operator, str(self.occurrence), self.before, self.after])
 
     @classmethod
     def parse(cls, line: str) -> Mutant:
-        """Return the mutant that a line of the list is."""
+        """Return the mutant of a line of the list."""
         outcome, path, operator, occurrence, before, after = line.split("\t")
         return cls(path, operator, int(occurrence), before, after, outcome)
 
 
 def draw(covered: coverage.CoverageData) -> list[Mutant]:
-    """Return mutants that mean something else than the code does, of lines that tests run, in an order of chance."""
+    """Return covered mutants that change the program, in random order."""
     files = sorted(path for part in MUTATED for path in (ROOT / "penstock" / part).rglob("*.py"))
-    choices = [place for path in files for place in places(path)]
-    random.Random(SEED).shuffle(choices)
-    mutants: list[Mutant] = []
-    for path, operator, occurrence in choices:
-        mutant = made(path.relative_to(ROOT).as_posix(), operator, occurrence)
-        if mutant is not None and tests_of(mutant, covered):
-            mutants.append(mutant)
-        if len(mutants) == NUMBER:
-            break
-    return mutants
+    positions = [position for path in files for position in positions_of(path)]
+    random.Random(SEED).shuffle(positions)
+    drawn = (mutant for mutant in itertools.starmap(mutant_at, positions) if mutant and tests_of(mutant, covered))
+    return list(itertools.islice(drawn, NUMBER))
 
 
-def places(path: Path) -> Iterator[tuple[Path, str, int]]:
-    """Yield each place of a file that an operator can change: the operator, and its number among those of it."""
+def positions_of(path: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield the file, operator and occurrence of each position that an operator can change."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     for name in OPERATORS:
         operator = get_operator(f"core/{name}")()
         number = sum(1 for node in nodes for _ in operator.mutation_positions(node))
-        yield from ((path, name, occurrence) for occurrence in range(number))
+        yield from ((path.relative_to(ROOT).as_posix(), name, occurrence) for occurrence in range(number))
+
+
+def mutant_at(path: str, operator: str, occurrence: int) -> Mutant | None:
+    """Return the mutant of a position, None if its code is invalid or only annotations change."""
+    code = (ROOT / path).read_text()
+    changed = mutated(code, operator, occurrence)
+    if changed is None or tree_of(changed) in ("", tree_of(code)):
+        return None
+    _, before, after = first_difference(code, changed)
+    return Mutant(path, operator, occurrence, before, after)
 
 
 def mutated(code: str, operator: str, occurrence: int) -> str | None:
-    """Return code with one of its places changed by an operator, None where there is no such place."""
+    """Return mutated code, None if there is no such position."""
     changed: str | None = MutationVisitor.mutate_code(code, get_operator(f"core/{operator}")(), occurrence)
     return changed
 
 
-def made(path: str, operator: str, occurrence: int) -> Mutant | None:
-    """Return a mutant, None where it is no code or changes no more than annotations, which nothing reads."""
-    code = (ROOT / path).read_text()
-    changed = mutated(code, operator, occurrence)
-    if changed is None or meaning(changed) in ("", meaning(code)):
-        return None
-    lines = zip(code.splitlines(), changed.splitlines(), strict=False)
-    before, after = next((old, new) for old, new in lines if old != new)
-    return Mutant(path, operator, occurrence, before.strip(), after.strip())
-
-
-def meaning(code: str) -> str:
-    """Return code as its tree, without annotations; nothing for what is no code."""
+def tree_of(code: str) -> str:
+    """Return the syntax tree without annotations, empty for invalid code."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
@@ -144,88 +130,102 @@ def meaning(code: str) -> str:
     return ast.dump(tree)
 
 
-def line_of(mutant: Mutant) -> int | None:
-    """Return the number of the line that a mutant changes, None where that line is no longer there."""
-    code = (ROOT / mutant.path).read_text()
-    changed = mutated(code, mutant.operator, mutant.occurrence)
-    if changed is None:
-        return None
-    lines = zip(code.splitlines(), changed.splitlines(), strict=False)
-    number, old = next((number, old) for number, (old, new) in enumerate(lines, 1) if old != new)
-    return number if old.strip() == mutant.before else None
+def first_difference(code: str, changed: str) -> tuple[int, str, str]:
+    """Return the number of the first line that differs, and that line of both."""
+    pairs = enumerate(zip(code.splitlines(), changed.splitlines(), strict=False), 1)
+    return next((number, old.strip(), new.strip()) for number, (old, new) in pairs if old != new)
 
 
 def tests_of(mutant: Mutant, covered: coverage.CoverageData) -> list[str]:
-    """Return the tests that run the line of a mutant."""
-    number = line_of(mutant)
-    contexts = covered.contexts_by_lineno(str(ROOT / mutant.path)).get(number, []) if number else []
+    """Return the tests that cover the line, none if the line is no longer there."""
+    code = (ROOT / mutant.path).read_text()
+    changed = mutated(code, mutant.operator, mutant.occurrence)
+    if changed is None:
+        return []
+    number, before, _ = first_difference(code, changed)
+    contexts = covered.contexts_by_lineno(str(ROOT / mutant.path)).get(number, []) if before == mutant.before else []
     return sorted({name.partition("|")[0].partition("@")[0] for name in contexts if "::" in name})
 
 
-def chosen(mutant: Mutant, covered: coverage.CoverageData, seconds: dict[str, float]) -> list[str]:
-    """Return the tests for a mutant: those named as its module first, then the quickest, in the time they may take."""
+def select_tests(mutant: Mutant, covered: coverage.CoverageData, seconds: dict[str, float]) -> list[str]:
+    """Return tests within the time limit: files named after the module first, then the fastest."""
     word = Path(mutant.path).stem.strip("_")
     tests = sorted(
-        tests_of(mutant, covered), key=lambda test: (word not in test.partition("::")[0], seconds.get(test, 1))
+        tests_of(mutant, covered), key=lambda test: (word not in test.partition("::")[0], seconds.get(test, 1.0))
     )
-    left, some = SECONDS_OF_TESTS, []
-    for test in tests:
-        left -= seconds.get(test, 1.0) + 0.01
-        if left < 0 and some:
-            break
-        some.append(test)
-    return some[:400]
+    spent = itertools.accumulate(seconds.get(test, 1.0) + 0.01 for test in tests)
+    within = sum(total <= SECONDS_OF_TESTS for total in spent)
+    return tests[: min(max(within, 1), 400)]
 
 
-def outcome(mutant: Mutant, tests: list[str], tree: Path) -> str:
-    """Return whether one of the tests fails where a copy of the checkout has the mutant."""
-    path = tree / mutant.path
+def outcomes(mutants: list[Mutant], data: Path, durations: Path, processes: int) -> Iterator[Mutant]:
+    """Yield the mutants with their outcomes, in order."""
+    covered, seconds = coverage.CoverageData(str(data)), read_durations([durations])
+    covered.read()
+    plans = [select_tests(mutant, covered, seconds) for mutant in mutants]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
+        copies = [copied(Path(folder) / str(number)) for number in range(processes)]
+        failing = failing_without_mutants(sorted(set(itertools.chain(*plans))), copies[0], processes)
+        free: SimpleQueue[Path] = SimpleQueue()
+        for copy in copies:
+            free.put(copy)
+
+        def tried(mutant: Mutant, tests: list[str]) -> Mutant:
+            copy = free.get()
+            try:
+                return replace(mutant, outcome=outcome(mutant, [test for test in tests if test not in failing], copy))
+            finally:
+                free.put(copy)
+
+        yield from pool.map(tried, mutants, plans)
+
+
+def failing_without_mutants(tests: list[str], copy: Path, processes: int) -> set[str]:
+    """Return the tests that fail in a copy of the checkout as it is: they would kill every mutant."""
+    subprocess.run(command_of(tests, "-n", str(processes)), cwd=copy, env=environment(copy), check=False)
+    failed = copy / ".pytest_cache" / "v" / "cache" / "lastfailed"
+    return set(json.loads(failed.read_text())) if failed.exists() else set()
+
+
+def outcome(mutant: Mutant, tests: list[str], copy: Path) -> str:
+    """Return the outcome of the tests in a mutated copy of the checkout."""
+    path = copy / mutant.path
     code = path.read_text()
     changed = mutated(code, mutant.operator, mutant.occurrence)
     if changed is None or not tests:
         return "unknown"
     path.write_text(changed)
-    options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--engines", "local", "--tb=no", "--timeout"]
-    command = [sys.executable, "-m", "pytest", *options, str(SECONDS), *tests]
+    command = command_of(tests, "-x", "--timeout", str(SECONDS))
     try:
-        done = subprocess.run(
-            command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, capture_output=True, timeout=SECONDS
-        )
+        done = subprocess.run(command, cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return "killed"  # the tests by themselves take less than half of it
+        return "killed"  # without the mutant the tests take less than half of it
     finally:
         path.write_text(code)
-    return "killed" if done.returncode else "survives"  # also where the library can no longer be imported
+    if done.returncode in (4, 5):  # no such tests, unless they can no longer be imported
+        return "killed" if "ImportError while loading conftest" in done.stderr else "unknown"
+    return "killed" if done.returncode else "survives"
 
 
-def outcomes(mutants: list[Mutant], data: Path, durations: Path, processes: int) -> Iterator[Mutant]:
-    """Yield mutants with what came of them."""
-    covered, seconds = coverage.CoverageData(str(data)), read_durations([durations])
-    covered.read()
-    plans = [chosen(mutant, covered, seconds) for mutant in mutants]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
-        trees: SimpleQueue[Path] = SimpleQueue()
-        for number in range(processes):
-            trees.put(copied(Path(folder) / str(number)))
+def command_of(tests: list[str], *options: str) -> list[str]:
+    """Return a command that runs tests in one order, on the local engine."""
+    quiet = ("-q", "--tb=no", "--no-header", "-p", "no:randomly", "--engines", "local")
+    return [sys.executable, "-m", "pytest", *quiet, *options, *tests]
 
-        def tried(mutant: Mutant, tests: list[str]) -> Mutant:
-            tree = trees.get()
-            try:
-                return replace(mutant, outcome=outcome(mutant, tests, tree))
-            finally:
-                trees.put(tree)
 
-        yield from pool.map(tried, mutants, plans)
+def environment(copy: Path) -> dict[str, str]:
+    """Return variables with which Python imports the library of a copy."""
+    return os.environ | {"PYTHONPATH": str(copy)}
 
 
 def copied(target: Path) -> Path:
-    """Return a copy of what the tests need of the checkout."""
+    """Copy the checkout without environments, outputs and sample data."""
     ignored = shutil.ignore_patterns("__pycache__", ".*", "models", "out", "samples")
     return Path(shutil.copytree(ROOT, target, ignore=ignored))
 
 
 def main() -> int:
-    """Draw mutants or run those of the list; return 1 where one survives that was killed."""
+    """Draw mutants or run those of the list; return 1 if a killed one survives, or too many survive."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("verb", choices=("draw", "run"))
     parser.add_argument("--coverage", type=Path, default=ROOT / ".work" / "mutants.coverage")
@@ -237,7 +237,8 @@ def main() -> int:
         covered.read()
         mutants = draw(covered)
     else:
-        mutants = [mutant for line in LIST.read_text().splitlines() if (mutant := Mutant.parse(line)).counts]
+        listed = map(Mutant.parse, LIST.read_text().splitlines())
+        mutants = [mutant for mutant in listed if mutant.outcome != "equivalent"]
     done = []
     for mutant in outcomes(mutants, options.coverage, options.durations, options.processes):
         done.append(mutant)

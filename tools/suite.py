@@ -1,6 +1,7 @@
-"""Budget of the test suite: seconds by area, the slowest tests and lines; with --check, refuse what is far over it.
+"""Budget of the test suite: seconds by folder, slowest tests, lines.
 
-Reads the durations that `pytest --durations-to FILE` wrote, of one lane or of several.
+Reads the files that `pytest --durations-to FILE` writes, one a lane. With --check, fails if a folder takes more than
+1.5 times its budget, or the tests have more lines than theirs.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1] / "tests"
 TOLERANCE = 1.5
-"""Machines differ, and so do runs: over its budget an area is named, over this many times its budget it is refused."""
+"""Machines differ, and so do runs: a folder over its budget is named, over this many times its budget it is refused."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the seconds of each area beside its budget; return 1 if one is far over it, or the lines are."""
+    """Print durations with their budgets; with --check, return 1 if a budget is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="durations of tests, one file a lane")
     parser.add_argument("--slowest", type=int, default=50, help="how many of the slowest tests are printed")
@@ -36,12 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def read_durations(files: Iterable[Path]) -> dict[str, float]:
-    """Return the seconds of each test, of several lanes."""
+    """Return the seconds of each test."""
     return {name: value for path in files for name, value in json.loads(path.read_text()).items()}
 
 
 def by_area(seconds: Mapping[str, float]) -> dict[str, tuple[float, int]]:
-    """Return the seconds and the number of tests of each area: a folder of tests/, or `root` for files beside them."""
+    """Return seconds and number of tests by folder of tests/; `root` are the files directly in it."""
     total, number = Counter[str](), Counter[str]()
     for name, value in seconds.items():
         parts = name.partition("::")[0].removeprefix("tests/").split("/")
@@ -52,7 +53,7 @@ def by_area(seconds: Mapping[str, float]) -> dict[str, tuple[float, int]]:
 
 
 def print_areas(areas: Mapping[str, tuple[float, int]], budgets: Mapping[str, float]) -> bool:
-    """Print each area with its budget; return whether one is far over it. An area without one has none to spend."""
+    """Print each area with its budget, 0 if it has none; return whether one exceeds the tolerance."""
     far_over = False
     for area, (seconds, number) in areas.items():
         allowed = budgets.get(area, 0)
@@ -60,9 +61,8 @@ def print_areas(areas: Mapping[str, tuple[float, int]], budgets: Mapping[str, fl
         far_over |= seconds > TOLERANCE * allowed
         print(f"{seconds:8.1f} of {allowed:5,} s  {number:6,} tests  {area}{over}")
     seconds, number = (sum(column) for column in zip(*areas.values(), strict=True))
-    print(
-        f"{seconds:8.1f} of {sum(budgets[area] for area in areas if area in budgets):5,} s  {number:6,} tests  in all"
-    )
+    total = sum(budgets.get(area, 0) for area in areas)
+    print(f"{seconds:8.1f} of {total:5,} s  {number:6,} tests  in all")
     return far_over
 
 

@@ -1,4 +1,4 @@
-"""The engine that conformance holds the others to."""
+"""The reference engine of conformance."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from penstock.testing.trials import home
 
 @pytest.fixture
 def here(engines) -> LocalEngine:
-    """The engine that all others are held to, so that each trial on it is made once."""
+    """The reference engine; trials on it are shared."""
     return home(engines.get("local").kind)

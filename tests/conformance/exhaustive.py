@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import test_every_evaluator as evaluators
-from demanding import demand_all
-from demands import all_checks, each_stage, examples, in_process, on_clusters
+from stage_checks import all_checks, each_stage, examples, in_process, on_clusters
+from timed_subtests import run_checks
 
 from penstock.testing import tables
 from penstock.testing.cases import read_by
@@ -19,7 +19,7 @@ TEXTS = {"s1", "s2", "words"}
 @each_stage
 def test_every_table_in_one_process(name, subtests, here):
     asked = {str(check) for check in in_process(name, fast=False)}
-    demand_all(
+    run_checks(
         [each for each in all_checks(name) if str(each) not in asked and "agree" not in each.name], here, subtests
     )
 
@@ -28,7 +28,7 @@ def test_every_table_in_one_process(name, subtests, here):
 def test_hostile_data_and_oracles_on_every_engine(name, subtests, distributed_engine):
     asked = {str(check) for check in on_clusters(name)}
     of_data = [check for check in all_checks(name) if "[" in check.name or check.scheduled]
-    demand_all([check for check in of_data if str(check) not in asked], distributed_engine, subtests)
+    run_checks([check for check in of_data if str(check) not in asked], distributed_engine, subtests)
 
 
 @each_stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
-from demands import KINDS, examples
+from stage_checks import KINDS, examples
 
 import penstock as ps
 from penstock.core.errors import PenstockError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import broken_stages as broken
 import pytest
-from demanding import demand_all
+from timed_subtests import run_checks
 
 from penstock.dataset.tasks import Probe
 from penstock.errors import ConfigError, SchemaError
@@ -66,7 +66,7 @@ def named(stage: Stage, name: str, oracle=None):
 
 
 def test_a_sound_stage_passes(subtests, local):
-    demand_all(checks_for(broken.Sound(("n1", "n3"))), local, subtests)
+    run_checks(checks_for(broken.Sound(("n1", "n3"))), local, subtests)
 
 
 def test_a_fault_is_caught_by_its_check(local, subtests):

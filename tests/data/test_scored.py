@@ -1,4 +1,4 @@
-"""The generator of scored rows: predictions of every kind to evaluate."""
+"""The generator of scored rows, for each type of evaluator."""
 
 from __future__ import annotations
 

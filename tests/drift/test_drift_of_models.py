@@ -52,7 +52,7 @@ def model(engines):
 
 @pytest.fixture(scope="module")
 def shifted(model, engines):
-    """What is found in rows of which the numbers of one slice, and what is made of them, have changed."""
+    """Drift of rows where the numbers of one slice, and the predictions from them, have changed."""
     return model.drift(rows(engines.get("local"), table(1, shift=1.0)))
 
 

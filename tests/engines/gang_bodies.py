@@ -1,4 +1,4 @@
-"""The body that tests of gangs on clusters run: it adds up rows, and meets with accidents when told to."""
+"""SPMD body for tests of gangs: sums rows, with injected faults."""
 
 from __future__ import annotations
 

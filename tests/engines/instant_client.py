@@ -1,4 +1,4 @@
-"""A client of Dask whose tasks are done as soon as they are submitted, and which notes how that was asked for."""
+"""Dask client that finishes tasks at once and records submissions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.engines.dask.tasks import TaskOptions, Tasks, apply
 
 
 class Done:
-    """A future whose task is done."""
+    """A finished future."""
 
     def __init__(self, key: Any) -> None:
         self.key, self.is_released = key, False

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -18,36 +15,26 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from servers import serving
+from small_projects import pipeline_module
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 240
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-PIPELINE = """
-import narwhals as nw
-import penstock as ps
+FUNCTION = """
 from helpers import doubled
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
 
 @ps.register_function("tests: doubled on a cluster")
 def from_here(frame):
     from sent import OFFSET
     return doubled(frame).select(nw.col("twice") + OFFSET)
-
-def build(parameters):
-    return ps.Pipeline(
-        st.FunctionStage("tests: doubled on a cluster", "x", {"twice": "float64"}),
-        st.StandardScaler("twice"),
-        st.LinearRegression("y", features=["twice"]),
-    )
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator("y")]
 """
+STAGES = """
+    st.FunctionStage("tests: doubled on a cluster", "x", {"twice": "float64"}),
+    st.StandardScaler("twice"),
+    st.LinearRegression("y", features=["twice"]),
+"""
+PIPELINE = pipeline_module(STAGES, '[st.RegressionEvaluator("y")]', prepare=FUNCTION)
 HELPERS = """
 import narwhals as nw
 
@@ -88,36 +75,16 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(project: Path) -> Iterator[Start]:
-    """A function that starts a process in a folder of its own, and returns the address that it says."""
-    started: list[subprocess.Popen[bytes]] = []
+    """A function that starts a process in a folder of its own and returns the address that it prints."""
+    with ExitStack() as running:
 
-    def run(name: str, said: str, command: list[Any], **environ: str) -> str:
-        folder = project / "elsewhere" / name
-        folder.mkdir()
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                command, cwd=folder, env={**os.environ, **environ}, stdout=log, stderr=log, start_new_session=True
-            )
-        started.append(process)
-        deadline = time.monotonic() + START_SECONDS
-        while not (found := re.search(said, (folder / "log").read_text())):
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.05)
-        return found[1]
+        def run(name: str, pattern: str, command: list[Any], **environ: str) -> str:
+            folder = project / "elsewhere" / name
+            folder.mkdir()
+            server = serving(command, folder / "log", cwd=folder, env={**os.environ, **environ}, grace=30.0)
+            return running.enter_context(server).says(pattern)
 
-    with ExitStack() as ending:
-        ending.callback(lambda: [_end(process) for process in reversed(started)])
         yield run
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _local_digest(project: Path) -> str:

@@ -1,4 +1,4 @@
-"""Gangs on clusters: ranks share the rows, and those that are killed or frozen are started again."""
+"""Gangs on clusters: ranks share the rows; killed and frozen ranks are restarted."""
 
 from __future__ import annotations
 

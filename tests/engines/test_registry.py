@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from demanding import TimedSubtests, demand_all
+from timed_subtests import TimedSubtests, run_checks
 from toy_engine import ToyEngine, ToySettings
 
 from penstock import stages as st
@@ -82,7 +82,7 @@ def test_an_offer_that_is_no_engine_is_refused(
 
 @pytest.mark.thorough
 def test_an_engine_of_another_package_passes_the_core_of_the_suite(toy: ToyEngine, subtests: TimedSubtests) -> None:
-    demand_all((check for stage in STAGES for check in checks_for(stage) if check.scheduled), toy, subtests)
+    run_checks((check for stage in STAGES for check in checks_for(stage) if check.scheduled), toy, subtests)
 
 
 def test_what_needs_queries_says_so_where_an_engine_has_none(toy: ToyEngine) -> None:

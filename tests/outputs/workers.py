@@ -1,4 +1,4 @@
-"""Processes that import once, and do in a child of their own what they are told: children that may kill themselves."""
+"""Forking worker processes: each task runs in a child, which may kill itself."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ROOT = Path(penstock.__file__).parents[1]
 
 
 class Worker:
-    """A process of a module that answers lines, as `tests.forked` does; called, it says how the work ended."""
+    """Process of a module that answers lines, as `tests.forked` does; a call returns the exit status."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def tell(self, *arguments: object) -> None:
-        """Have it begin; paths are told as text."""
+        """Submit a task; paths are sent as text."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(arguments, default=str) + "\n")
         self._process.stdin.flush()
 
     def answer(self) -> int:
-        """Return the exit status of the work that was begun first, negative where a signal ended it."""
+        """Return the exit status of the oldest task, negative if a signal ended it."""
         assert self._process.stdout is not None
         return int(self._process.stdout.readline())
 

@@ -100,7 +100,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def show(browser: Any, folder: Path) -> Iterator[Callable[..., Any]]:
-    """Opens a page; what it asks for and says is noted in the order in which it does."""
+    """A browser page that records requests and messages in order."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
 
     def opened(name: str, watched: list[str] | None = None, **media: str) -> Any:

@@ -1,4 +1,4 @@
-"""What tests of commands on runs share."""
+"""Projects for tests of commands on runs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline({stages})
-
-def evaluators(parameters):
-    return [{evaluators}]
-"""
+from small_projects import pipeline_module
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +15,6 @@ def write_pipeline() -> Callable[..., None]:
 
     def write(folder: Path, stages: str = 'st.StandardScaler("x")', evaluators: str = "") -> None:
         (folder / "pipelines").mkdir()
-        (folder / "pipelines" / "line.py").write_text(PIPELINE.format(stages=stages, evaluators=evaluators))
+        (folder / "pipelines" / "line.py").write_text(pipeline_module(stages, f"[{evaluators}]"))
 
     return write

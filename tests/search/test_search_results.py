@@ -1,4 +1,4 @@
-"""What a search gives: its table, its best model, what a refit does, and what of pruned trials and rungs."""
+"""Results of a search: table, best model, refit, pruned trials and rungs."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def write_json_lines(table: pa.Table, path: Path) -> None:
 
 
 WRITERS = {"csv": pacsv.write_csv, "json_lines": write_json_lines, "parquet": pq.write_table}
-"""By the name of a format, what writes a table to a file of it."""
+"""Writers of a table to a file, by format."""
 
 
 class Pickling:

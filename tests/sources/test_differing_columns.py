@@ -1,4 +1,4 @@
-"""Columns that some files have and others lack: told, null or left out, in CSV, JSON lines and Parquet alike."""
+"""Columns that some files lack: an error, null or dropped, in CSV, JSON lines and Parquet alike."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def write(tmp_path: Path, format: str) -> Write:
 
 @pytest.fixture
 def read(local: Engine, tmp_path: Path, format: str) -> Read:
-    """Return what reads all that was written, or a folder of it."""
+    """Return readers of the whole output and of one of its folders."""
 
     def read_folder(folder: str = ".", **options: Any) -> Dataset:
         return local.read(format, tmp_path / folder, allow_unmanifested=True, **options)

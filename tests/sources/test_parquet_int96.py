@@ -35,7 +35,7 @@ TABLE = pa.table(
 
 @pytest.fixture
 def ways(local: Engine) -> Ways:
-    """Return what reads a file of the disk in each of the ways there are."""
+    """Return the readers of a local file."""
 
     def read_file(path: Path) -> Iterator[pa.Table]:
         fsspec.filesystem("memory").put(str(path), f"/{path.name}")

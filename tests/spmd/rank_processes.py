@@ -1,4 +1,4 @@
-"""Ranks that are processes of this machine, which can be killed or frozen."""
+"""Ranks as local processes, which can be killed or frozen."""
 
 from __future__ import annotations
 

@@ -301,7 +301,7 @@ def test_a_module_that_cannot_be_cut_is_refused(subtests: pytest.Subtests) -> No
     tied[1].weight = tied[0].weight
 
     class Forgetful(outer):  # type: ignore[misc, valid-type]
-        """Does not tell of a layer."""
+        """A recipe without a layer."""
 
         def stages(self) -> list[nn.Module]:
             return [self.first, nn.Linear(2, 2)]

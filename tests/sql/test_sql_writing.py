@@ -6,13 +6,13 @@ import datetime as dt
 import os
 import subprocess
 import sys
-import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from eventually import until
 from sql_statements import run
 
 import penstock as ps
@@ -306,12 +306,9 @@ def wait_for_the_end_of_other_sessions(uri: str) -> None:
     """Wait until a server has noticed that a client is gone; a file of SQLite has nothing to notice."""
     if not uri.startswith("postgresql"):
         return
-    deadline = time.monotonic() + 60
     others = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory'"
     with find_database(uri).session() as session:
-        while session.first(others)[0]:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: not session.first(others)[0])
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""What tests of statistics begin with: rows cut into partitions, and a statistic gathered over them."""
+"""Statistics gathered over partitions, for tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def gathered(statistic: Statistic, *parts: Part) -> Any:
 
 
 def cut(rows: Part, *places: int) -> list[pa.Table]:
-    """Return the partitions that the rows make when they are cut at these places; a place twice makes an empty one."""
+    """Return the rows in partitions cut at these row numbers; a repeated number makes an empty one."""
     table = rows if isinstance(rows, pa.Table) else pa.table(rows)
     return [table.slice(low, high - low) for low, high in itertools.pairwise([0, *places, table.num_rows])]
 
@@ -59,7 +59,7 @@ def named(columns: Sequence[str], part: Sequence[Any]) -> pa.Table:
 
 
 def demand_refused(statistic: Statistic, message: str, *parts: Part) -> DataValueError:
-    """Return the error that `message` is found in; its predicate finds in `parts` as many rows as it says."""
+    """Return the error whose message matches; its predicate selects as many rows as the message counts."""
     tables = [part if isinstance(part, pa.Table) else pa.table(part) for part in parts]
     with pytest.raises(DataValueError, match=message) as caught:
         gathered(statistic, *tables)

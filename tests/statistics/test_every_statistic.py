@@ -1,4 +1,4 @@
-"""Every statistic of the library, found and not listed: one result for any order, partitions and merges of the rows."""
+"""Every statistic of the library, discovered: one result for any row order, partitions and merges."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ POINTS = ("class", "x", "y", "w")
 
 @cache
 def examples() -> list[Statistic]:
-    """The statistics of this library with what they are told of `table`, weighted where they can be."""
+    """The statistics of this library over the columns of `table`, weighted if they can be."""
     moments = s.Moments(("y", "gaps"))
     clusters = gathered(s.ClusterSums(POINTS, weighted=True), table())
     return [
@@ -107,7 +107,7 @@ def examples() -> list[Statistic]:
 
 
 def plain(value: Any) -> Any:
-    """Return what a statistic found as mappings and lists of plain values; in which order rows are is not told."""
+    """Return a result as mappings and lists of plain values, with rows sorted."""
     if isinstance(value, UnfilledResult):
         return plain(value.filled({"gaps": (4.0, 3)}))
     if isinstance(value, Distinct):  # the width of a value is about right

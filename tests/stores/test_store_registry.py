@@ -105,7 +105,7 @@ def writers() -> Iterator[list[Worker]]:
 
 
 def promotion(place: Place, model: str, alias: str = "champion", failpoint: str | None = None) -> tuple[Any, ...]:
-    """Return what a writer is told."""
+    """Return the options of a writer."""
     return place.at("registry"), dict(place.options), model, alias, failpoint
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.io.sources.files import Storage
-from tests.tables.either import KeptTable
+from tests.tables.output_table import OutputTable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -22,9 +22,9 @@ def local() -> ps.LocalEngine:
 
 
 @pytest.fixture(params=["delta", "iceberg"])
-def table(request: pytest.FixtureRequest, tmp_path: Path, local: ps.LocalEngine) -> Iterator[KeptTable]:
-    """A table of each kind that is not there yet."""
-    made = KeptTable(request.param, tmp_path, local)
+def table(request: pytest.FixtureRequest, tmp_path: Path, local: ps.LocalEngine) -> Iterator[OutputTable]:
+    """A new Delta table and a new Iceberg table."""
+    made = OutputTable(request.param, tmp_path, local)
     yield made
     made.close()
 

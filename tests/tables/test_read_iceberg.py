@@ -160,7 +160,7 @@ def _append(table: Table, path: str, form: str, content: str, data: Any, rows: i
 
 
 def data_file(path: str, form: str, content: str, partition: Any, rows: int, **more: Any) -> Any:
-    """Return what a manifest says of a file."""
+    """Return the manifest's entry of a file."""
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 

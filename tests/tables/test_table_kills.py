@@ -14,7 +14,7 @@ import penstock as ps
 from penstock.dataset.outputs.set_aside import SetAside
 from penstock.errors import CommitConflictError
 from tests.outputs.workers import Worker, worker
-from tests.tables.either import KeptTable
+from tests.tables.output_table import OutputTable
 
 pytestmark = [pytest.mark.thorough, pytest.mark.faults]
 
@@ -28,7 +28,7 @@ def run() -> Iterator[Worker]:
 
 
 @dataclass
-class Table(KeptTable):
+class Table(OutputTable):
     """A table of rows of ids, which processes write too."""
 
     run: Worker | None = None

@@ -1,4 +1,4 @@
-"""What is only so of Delta tables that are written; `test_write_tables` has what they share with those of Iceberg."""
+"""Writing Delta tables; `test_write_tables` tests what Delta and Iceberg share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.errors import (
     DataValueError,
     PenstockError,
 )
-from tests.tables.either import KeptTable
+from tests.tables.output_table import OutputTable
 
 
 def rows_of(table: Path) -> list[dict[str, Any]]:
@@ -135,12 +135,12 @@ def test_an_empty_text_that_a_partition_would_make_null_is_refused(tmp_path: Pat
 
 
 @pytest.fixture
-def table(tmp_path: Path, local: ps.LocalEngine) -> KeptTable:
-    return KeptTable("delta", tmp_path, local)
+def table(tmp_path: Path, local: ps.LocalEngine) -> OutputTable:
+    return OutputTable("delta", tmp_path, local)
 
 
 def test_a_table_that_another_run_makes_meanwhile_is_appended_to(
-    table: KeptTable, monkeypatch: pytest.MonkeyPatch
+    table: OutputTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.meanwhile(monkeypatch, lambda: table.write(pa.table({"id": [2]}), mode="append"))
     table.write(pa.table({"id": [1]}), mode="append")
@@ -148,7 +148,7 @@ def test_a_table_that_another_run_makes_meanwhile_is_appended_to(
 
 
 def test_a_merge_into_a_table_that_another_run_has_changed_meanwhile_is_told_and_leaves_nothing(
-    table: KeptTable, monkeypatch: pytest.MonkeyPatch
+    table: OutputTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = pa.table({"id": [1, 2], "k": ["a", "b"]})
     table.write(rows, partition_by="k")
@@ -161,7 +161,7 @@ def test_a_merge_into_a_table_that_another_run_has_changed_meanwhile_is_told_and
     } <= table.listed()  # deltalake leaves others of its own
 
 
-def test_one_run_in_two_processes_at_once_is_there_once(table: KeptTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_run_in_two_processes_at_once_is_there_once(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pa.table({"id": [1]})
     table.write(rows)
     table.meanwhile(monkeypatch, lambda: table.write(rows, mode="append", run_id="r"))
@@ -171,7 +171,7 @@ def test_one_run_in_two_processes_at_once_is_there_once(table: KeptTable, monkey
 
 
 def test_two_runs_that_overwrite_different_partitions_both_come_through(
-    table: KeptTable, monkeypatch: pytest.MonkeyPatch
+    table: OutputTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"mode": "overwrite_partitions", "partition_by": "k"}
     table.write(pa.table({"id": [1, 2], "k": ["a", "b"]}), partition_by="k")

@@ -1,4 +1,4 @@
-"""What is only so of Iceberg tables that are written; `test_write_tables` has what they share with those of Delta."""
+"""Writing Iceberg tables; `test_write_tables` tests what Delta and Iceberg share."""
 
 from __future__ import annotations
 

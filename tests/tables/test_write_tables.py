@@ -1,4 +1,4 @@
-"""Delta and Iceberg tables as outputs: one transaction, rows that others read, and what other runs do meanwhile."""
+"""Delta and Iceberg tables as outputs: one transaction, foreign readers, concurrent runs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from penstock.errors import (
     SchemaDriftError,
 )
 from penstock.io.fragments import row_bytes
-from tests.tables.either import KeptTable
+from tests.tables.output_table import OutputTable
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("keys", [(), ("city",), ("day", "city", "ok", "at", "small")])
 def test_rows_of_every_type_are_read_the_same_by_its_library_and_polars(
-    table: KeptTable, keys: tuple[str, ...]
+    table: OutputTable, keys: tuple[str, ...]
 ) -> None:
     rows = rows_of_all_types(60)
     keys = (*keys, "local") if table.kind == "iceberg" and len(keys) > 1 else keys
@@ -42,7 +42,7 @@ def test_rows_of_every_type_are_read_the_same_by_its_library_and_polars(
         assert_same_rows(rows, scanned.collect().to_arrow())
 
 
-def test_a_type_that_the_table_cannot_hold_is_refused_before_anything_is_there(table: KeptTable) -> None:
+def test_a_type_that_the_table_cannot_hold_is_refused_before_anything_is_there(table: OutputTable) -> None:
     kinds = [pa.uint64(), pa.time64("ns"), pa.timestamp("ns"), pa.duration("us"), pa.null(), pa.list_(pa.uint64())]
     for kind in [*kinds, pa.time64("us")] if table.kind == "delta" else kinds:
         with pytest.raises(ConfigError, match=r"column 'x' is .*, which an? (Delta|Iceberg) table cannot hold"):
@@ -50,7 +50,7 @@ def test_a_type_that_the_table_cannot_hold_is_refused_before_anything_is_there(t
         assert not table.is_there()
 
 
-def test_each_mode_does_to_the_rows_that_are_there_what_it_says(table: KeptTable) -> None:
+def test_each_mode_does_to_the_rows_that_are_there_what_it_says(table: OutputTable) -> None:
     table.write(pa.table({"id": [1, 2, 3, 4], "k": ["a", "a", None, "b/c"]}), partition_by="k")
     exists = f"{table.name} exists" if table.kind == "iceberg" else "exists and holds a Delta table"
     with pytest.raises(OutputExistsError, match=exists):
@@ -67,7 +67,7 @@ def test_each_mode_does_to_the_rows_that_are_there_what_it_says(table: KeptTable
     assert table.read(**before).count() == 5
 
 
-def test_an_append_of_a_run_that_is_done_twice_is_there_once(table: KeptTable) -> None:
+def test_an_append_of_a_run_that_is_done_twice_is_there_once(table: OutputTable) -> None:
     rows = pa.table({"id": [1, 2]})
     for run in ("scheduled__2024-01-01", "scheduled__2024-01-01", "scheduled__2024-01-02"):
         result = table.write(rows, mode="append", run_id=run)
@@ -78,7 +78,7 @@ def test_an_append_of_a_run_that_is_done_twice_is_there_once(table: KeptTable) -
     assert table.parts() == table.listed()
 
 
-def test_rows_with_other_columns_are_refused(table: KeptTable) -> None:
+def test_rows_with_other_columns_are_refused(table: OutputTable) -> None:
     table.write(pa.table({"id": [1], "x": [1.5]}))
     name = "the table" if table.kind == "delta" else "the Iceberg table"
     for rows, message in (
@@ -90,7 +90,7 @@ def test_rows_with_other_columns_are_refused(table: KeptTable) -> None:
             table.write(rows, mode="append")
 
 
-def test_two_runs_that_append_at_once_both_come_through(table: KeptTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_that_append_at_once_both_come_through(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
     table.write(pa.table({"id": [1]}))
     table.meanwhile(monkeypatch, lambda: table.write(pa.table({"id": [2]}), mode="append"))
     table.write(pa.table({"id": [3]}), mode="append")
@@ -99,7 +99,7 @@ def test_two_runs_that_append_at_once_both_come_through(table: KeptTable, monkey
 
 @pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
 def test_a_run_whose_table_another_has_changed_meanwhile_is_told_and_leaves_nothing(
-    table: KeptTable, monkeypatch: pytest.MonkeyPatch, mode: str
+    table: OutputTable, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     rows = pa.table({"id": [1, 2], "k": ["a", "b"]})
     table.write(rows, partition_by="k")
@@ -111,7 +111,7 @@ def test_a_run_whose_table_another_has_changed_meanwhile_is_told_and_leaves_noth
     assert table.parts() == table.listed()
 
 
-def test_a_run_that_ends_before_its_commit_leaves_no_part(table: KeptTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_ends_before_its_commit_leaves_no_part(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop() -> None:
         assert len(table.parts()) == 1
         raise KeyboardInterrupt
@@ -126,7 +126,7 @@ def test_a_run_that_ends_before_its_commit_leaves_no_part(table: KeptTable, monk
 # Read again
 
 
-def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: KeptTable, opened: list[str]) -> None:
+def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: OutputTable, opened: list[str]) -> None:
     table.write(rows_of_all_types(30), partition_by="ok")
     opened.clear()
     data = table.read()
@@ -140,7 +140,7 @@ def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: KeptTabl
 
 
 def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(
-    table: KeptTable, local: ps.LocalEngine
+    table: OutputTable, local: ps.LocalEngine
 ) -> None:
     rows = pa.table({"x": range(1000)})
     local.from_arrow(rows).write(table.target, format=table.kind, **table.options)

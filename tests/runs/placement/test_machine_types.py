@@ -1,4 +1,4 @@
-"""Types of machines come from a file, whose mistakes are named with their place; a run costs what its hosts do."""
+"""Machine types from a file: mistakes are located, and a run costs the sum of its hosts."""
 
 from __future__ import annotations
 

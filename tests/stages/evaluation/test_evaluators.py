@@ -1,4 +1,4 @@
-"""What all evaluators share: one scan, names of metrics, and columns that are looked at before any rows."""
+"""Evaluators in common: one scan, metric names, columns checked before any read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that are exported as programs, and their archives."""
+"""PyTorch modules for export, and their archives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What preprocessing stages have in common, tried once: what they refuse of columns, of parameters and of values."""
+"""Preprocessing stages in common: invalid columns, parameters and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What classifiers make of rows."""
+"""Scores of classifiers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def dask(request: pytest.FixtureRequest, engines: Any) -> Engine:
-    """The engine on Dask, for what needs ranks in processes of their own."""
+    """The engine on Dask: ranks are processes of their own."""
     if "dask" not in request.config.getoption("--engines"):
         pytest.skip("dask is not among --engines")
     return engines.get("dask")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cuml_stand_in import FEATURES, SIZE, X, Y, loaded
-from demanding import demand_all
+from timed_subtests import run_checks
 
 import penstock as ps
 from penstock import devices, frames
@@ -496,4 +496,4 @@ def test_a_fitted_stage_holds_what_every_stage_holds(name, cuml, subtests):
     checks = checks_for(st.CumlEstimator(estimator, **EXAMPLES[name]), device="gpu")
     # Rows in another order make other digits of float32.
     chosen = [check for check in checks if not check.name.startswith("check_any_partitioning")]
-    demand_all(chosen, LocalEngine(device="gpu"), subtests)
+    run_checks(chosen, LocalEngine(device="gpu"), subtests)

@@ -1,4 +1,4 @@
-"""What all trainers share: the rows and columns that they refuse, and what they make of a row with a null."""
+"""Trainers in common: invalid rows and columns, predictions for rows with a null."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def written(local: Engine, tmp_path: Path) -> Callable[[pa.Table], Dataset]:
 
 
 def problem(name: str, column: str, bad: Any) -> str | None:
-    """Return what is said of two such values, None where the trainer takes them or says it in words of its own."""
+    """Return the message for two such values, None if the trainer accepts them or has its own message."""
     stage, is_feature = TRAINERS[name], column == "a"
     if is_feature and isinstance(stage, TREES):
         return None if bad is None else r"column 'a': 2 value\(s\) infinite, or too large for float32"

@@ -1,4 +1,4 @@
-"""A mixture of normal distributions is that of scikit-learn, and no worse than the best of its tries."""
+"""Gaussian mixture against scikit-learn: the best of its initialisations or better."""
 
 from __future__ import annotations
 

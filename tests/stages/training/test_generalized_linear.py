@@ -1,4 +1,4 @@
-"""Generalised linear regression is that of MLlib, scikit-learn and closed forms; how it ends, what it refuses."""
+"""Generalised linear regression against MLlib, scikit-learn and closed forms: convergence, refusals."""
 
 from __future__ import annotations
 

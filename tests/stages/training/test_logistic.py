@@ -1,4 +1,4 @@
-"""Logistic regression is that of MLlib and scikit-learn; what it tells of its training, and what it refuses."""
+"""Logistic regression against MLlib and scikit-learn: notes of training, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Naive Bayes on sparse vectors is that of scikit-learn on the same matrix, and of the dense columns."""
+"""Naive Bayes on sparse vectors against scikit-learn and dense columns."""
 
 from __future__ import annotations
 

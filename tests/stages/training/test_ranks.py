@@ -1,4 +1,4 @@
-"""Whatever the number of ranks and their threads, and however rows are cut, what is learned is the same to the bit."""
+"""Trainers on several ranks: equal bits for any number of ranks, threads and partitions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TRAINERS: dict[str, Any] = {
     "mixture": st.GaussianMixture(("a", "b"), k=3, tol=0.0, max_iter=8),
 }
 OF_MOMENTS = ("two classes", "three classes")
-"""Those that scale features by moments, which are merged fragment by fragment: the cut changes their last digits."""
+"""Trainers that scale features by moments, merged by fragment: partitions change their last digits."""
 
 
 @pytest.fixture

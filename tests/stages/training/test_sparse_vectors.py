@@ -1,4 +1,4 @@
-"""What trainers that take a sparse vector share: vectors that are none, rows without one, indices that are new."""
+"""Sparse vectors in trainers: invalid vectors, null rows, unseen indices."""
 
 from __future__ import annotations
 

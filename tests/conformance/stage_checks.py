@@ -1,4 +1,4 @@
-"""Demands: the checks of each stage that a tier and an engine ask for."""
+"""Checks of each stage, by tier and engine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ each_stage = pytest.mark.parametrize(
 """Tests of a class stay in one process, which keeps its fits, where tests are shared among processes."""
 
 FAST = (None, "ordinary", "offset", "all_null", "unseen")
-"""Tables that all examples meet: the telling ones, and one, ``unseen``, that needs no fit of its own."""
+"""Tables for all examples: the most sensitive ones, and ``unseen``, which needs no fit of its own."""
 
 ANOTHER_FIT = ("refit", "warm_start", "repeatable", "nan_is_missing", "needed_columns", "vectors")
-"""Words of the checks that fit once more: what learns otherwise then is seldom a stage, and mostly what all share."""
+"""Words in the names of checks that fit again: mostly they test code that all stages share."""
 
 TELLING = ("check_any_partitioning[ordinary]", "check_any_partitioning[offset]")
-"""Tables that show how rows were cut: one that all stages take, and the one that is hard on sums. The others are hard
-on what is done with rows, however they were cut."""
+"""Tables for partitioning: one that all stages accept, and the one that is hard on sums. The others test what stages
+do with rows, whatever the partitions."""
 
 OF_FUNCTIONS = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinary]", "check_scores_elsewhere")
 """Checks on a cluster of a stage that learns nothing: to an engine it is one function, whatever it does."""
@@ -40,14 +40,14 @@ def examples(name: str) -> tuple[Stage, ...]:
 
 @functools.cache
 def all_checks(name: str) -> tuple[Check, ...]:
-    """Return the checks of all examples of a class, with those of its oracle."""
+    """Return the checks of all examples of a class, its oracle's included."""
     from oracles import ORACLES
 
     return tuple(check for stage in examples(name) for check in checks_for(stage, ORACLES.get(type(stage))))
 
 
 def in_process(name: str, *, fast: bool) -> list[Check]:
-    """Return the checks in one process: all of the first example, and of the others those that a tier draws."""
+    """Return the checks in one process: all of the first example, a sample of the others'."""
     asked = [check for check in all_checks(name) if _is_asked_in_process(check)]
     return [check for check in asked if _is_fast(check) or not (fast or _is_left_out(check))]
 
@@ -70,21 +70,21 @@ def _gathers(stage: Stage) -> bool:
 
 
 def _is_fast(check: Check) -> bool:
-    return not check.fitted or (_number(check) == 0 and _fits_once(check))
+    return not check.fitted or (_index(check) == 0 and _fits_once(check))
 
 
 def _is_left_out(check: Check) -> bool:
-    """Return whether it is among the three quarters of what fits once more that an example leaves to the others."""
-    number = _number(check)
-    return number > 0 and not _fits_once(check) and (zlib.crc32(check.name.encode()) + number) % 4 > 0
+    """Return whether the sample leaves out a check: of those that fit again, other examples have one in four each."""
+    index = _index(check)
+    return index > 0 and not _fits_once(check) and (zlib.crc32(check.name.encode()) + index) % 4 > 0
 
 
-def _number(check: Check) -> int:
+def _index(check: Check) -> int:
     return next(i for i, stage in enumerate(examples(type(check.stage).__name__)) if stage is check.stage)
 
 
 def _fits_once(check: Check) -> bool:
-    """Return whether it looks at few tables, changes not every part of what was learned and does not fit again."""
+    """Return whether a check needs no fit beyond the one that the checks of its example share."""
     if check.case not in FAST or any(word in check.name for word in ANOTHER_FIT):
         return False
     several = check.case not in (None, "ordinary") or "schema" in check.name or "one_row" in check.name

@@ -1,4 +1,4 @@
-"""Sub-tests: each within the time limit of a test, and checks of stages as such."""
+"""Sub-tests with a time limit each."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class TimedSubtests:
-    """pytest's sub-tests, where the time limit of a test begins anew with each."""
+    """pytest's sub-tests; each restarts the time limit of its test."""
 
     def __init__(self, request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
         self._item, self._subtests = request.node, subtests
         self._settings = get_env_settings(request.config)
 
     def test(self, msg: str | None = None, **values: Any) -> AbstractContextManager[None]:
-        """Return a context that reports a failure inside it, and goes on after it."""
+        """Return a context manager that reports failures inside it and continues."""
         if self._settings.timeout:
             hooks = self._item.config.pluginmanager.hook
             hooks.pytest_timeout_cancel_timer(item=self._item)
@@ -30,8 +30,8 @@ class TimedSubtests:
         return self._subtests.test(msg, **values)
 
 
-def demand_all(checks: Iterable[Check], engine: Engine, subtests: TimedSubtests) -> None:
-    """Run each check on an engine as a sub-test: every failure is reported, not the first alone."""
+def run_checks(checks: Iterable[Check], engine: Engine, subtests: TimedSubtests) -> None:
+    """Run each check on an engine as a sub-test, so that every failure is reported."""
     for check in checks:
         with subtests.test(str(check)):
             check(engine)

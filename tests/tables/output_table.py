@@ -1,4 +1,4 @@
-"""A table of either kind in a folder: written by Penstock, and read by the library of its kind."""
+"""Delta or Iceberg table in a folder, written by Penstock and read by deltalake or pyiceberg."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from tests.tables.table_rows import delta_table
 
 
 @dataclass
-class KeptTable:
-    """A Delta table or an Iceberg table, which is not there yet; ``options`` are what a write needs beside a format."""
+class OutputTable:
+    """Delta or Iceberg table to be created.
+
+    ``options`` are those of a write, apart from the format.
+    """
 
     kind: str
     folder: Path
@@ -49,7 +52,7 @@ class KeptTable:
         return self.local.read(self.kind, self.target, **self.options, **version)
 
     def theirs(self) -> pa.Table:
-        """Return the rows as the library of its kind reads them."""
+        """Return the rows as deltalake or pyiceberg reads them."""
         return self._delta().to_pyarrow_table() if self.kind == "delta" else self.loaded().scan().to_arrow()
 
     def rows(self) -> list[dict[str, Any]]:
