@@ -136,6 +136,9 @@ LEVELS = {
         [Centre("a"), Double("a", output_columns=["d"]), Centre("d"), Centre("a")], [((0,), (0,)), ((2, 3), (2, 1))],
     ),
     "rows are dropped before what comes after": ([Centre("a"), Below("b", 5), Centre("c")], [((0, 2), (0, 2))]),
+    "what learns from filled columns learns with what fills them": (
+        [st.Imputer("a"), st.StandardScaler("a")], [((0, 1), (0, 0, 0, 1, 1, 1, 1))],
+    ),
     "rows dropped by what is learned hold all up": (
         [Centre("a"), Below("a", 5), Centre("c")], [((0,), (0,)), ((2,), (2,))],
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,10 @@ from penstock import stages as st
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline
-from penstock.pipeline.cardinality import CountOptions, estimates, options
+from penstock.pipeline.cardinality import ColumnCount, CountOptions, estimates, options
+from penstock.pipeline.cardinality.estimates import Estimate
+from penstock.statistics import TopK
+from penstock.statistics.distinct.footprint import Found, Held
 
 ROWS = 30_000
 DISTINCT = 20_000
@@ -39,9 +43,9 @@ def small(monkeypatch):
     monkeypatch.setattr(estimates, "_LEAST", 6_000)
 
 
-def data(engine, rows=ROWS):
+def data(engine, rows=ROWS, fragments=10):
     table = pa.table({"key": [f"key {key}" for key in 10_000 + KEYS[:rows]], "few": KEYS[:rows] % 7})
-    return engine.from_arrow(table, fragment_bytes=36 * rows // 10)
+    return engine.from_arrow(table, fragment_bytes=36 * rows // fragments)
 
 
 def in_order():
@@ -69,6 +73,33 @@ def test_of_many_rows_a_sample_is_read_and_its_estimate_told(small):
     assert few.startswith("counts few: about 7 values")
     assert lines(told, "budget") == ["budget of counts: 1.2 MiB"]
     assert engine.labels == ["estimate"]
+
+
+def test_two_fragments_are_enough_for_parts(small):
+    engine = Watching()
+    engine.in_process = False
+    told = Pipeline(st.CountEncoder("key")).explain(data(engine, fragments=2), counting=BUDGET)
+    assert lines(told, "counts key")[0].endswith(" parts merged apart")
+
+
+def test_values_that_a_worker_holds_in_any_case_are_not_estimated():
+    engine = Watching()
+    engine.in_process = False
+    just = CountOptions((engine.arity + 1) * ROWS * (28 + 8))
+    assert "at most 30,000 values" in Pipeline(st.CountEncoder("key")).explain(data(engine), counting=just)
+    assert engine.labels == []
+
+
+def test_all_values_of_one_part_come_to_the_driver_and_of_several_those_that_are_kept():
+    known = Estimate(DISTINCT, DISTINCT, 13.0, ROWS)
+    count = ColumnCount(0, "key", ROWS, 13.0, Held(), estimate=known, keep=TopK(50))
+    assert (count.brought_bytes, replace(count, parts=4).brought_bytes) == (STATE, 4 * 50 * (13 + 8))
+
+
+def test_what_was_found_is_noted_where_it_is_known():
+    count = ColumnCount(0, "key", ROWS, 13.0, Held())
+    assert count.counted(None) == count
+    assert count.counted(Found(7, 2)) == replace(count, found=7, error=2)
 
 
 @pytest.mark.thorough
@@ -189,7 +220,8 @@ def test_stages_that_learn_nothing_are_applied_to_the_sample(small):
 
 def test_in_one_process_nothing_is_read_where_all_values_could_be_different_and_fit():
     engine = Watching()
-    told = Pipeline(st.CountEncoder("key")).explain(data(engine), counting=CountOptions("64MiB"))
+    twice = CountOptions(2 * ROWS * (28 + 8))  # of what a string is expected to take, with its count
+    told = Pipeline(st.CountEncoder("key")).explain(data(engine), counting=twice)
     assert lines(told, "counts key") == ["counts key: at most 30,000 values; exact, in one table"]
     assert engine.labels == []
 

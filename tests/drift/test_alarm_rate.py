@@ -60,7 +60,6 @@ def test_what_has_changed_is_named_and_nothing_else(found):
     assert len(found.columns) == len(NUMBERS) + len(TEXTS)
 
 
-@pytest.mark.thorough
 def test_a_shift_of_a_tenth_of_a_deviation_is_told_by_the_distance_of_distributions(found):
     measure = found["n0"]["kolmogorov_smirnov"]
     expected = 2 * stats.norm.cdf(0.05) - 1  # of two normal distributions so far apart
@@ -82,11 +81,17 @@ def test_values_that_are_missing_more_often_are_told(found):
     assert (column.reference["missing"], column.current["missing"]) == pytest.approx((0.01, 0.03), abs=0.002)
 
 
-def test_a_value_that_has_gone_is_told():
-    table = pa.table({"c": ["a"] * 500 + ["b"] * 30 + ["z"] * 470})
-    watch, profile = profile_of(table)
-    column = drift(watch, profile, pa.table({"c": ["a"] * 530 + ["z"] * 470}), 0.01)["c"]
-    assert [(each.value, each.change) for each in column.categories] == [("b", "vanished")]
+def test_a_value_that_has_gone_and_one_that_has_come_are_told_with_their_shares():
+    watch, profile = profile_of(pa.table({"c": ["a"] * 500 + ["b"] * 30 + ["z"] * 470}))
+    column = drift(watch, profile, pa.table({"c": ["a"] * 1000 + ["n"] * 60 + ["z"] * 940}), 0.01)["c"]
+    told = {each.value: (each.change, each.reference, each.current) for each in column.categories}
+    assert told == {"b": ("vanished", 0.03, 0.0), "n": ("new", 0.0, 0.03)}
+
+
+def test_values_that_the_profile_has_no_room_for_are_no_drift():
+    values, times = np.arange(500).astype(str), np.where(np.arange(500) < 256, 12, 11)
+    watch, profile = profile_of(pa.table({"c": np.repeat(values, times)}))
+    assert drift(watch, profile, pa.table({"c": np.repeat(values, 12)}), 0.01).passed
 
 
 def test_values_out_of_range_are_told():

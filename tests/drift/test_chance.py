@@ -17,9 +17,10 @@ SPREAD = 1 / 900 + 1 / 1600
 
 
 def test_chi_square_has_the_distribution_of_its_name():
-    told = chance.of_chi_square(31.0, 12, 0.01)
-    law = stats.chi2(11)
-    assert (told.expected, told.limit, told.p_value) == pytest.approx((11, law.isf(0.01), law.sf(31.0)), rel=1e-12)
+    for statistic, cells in [(31.0, 12), (5.0, 2)]:
+        told, law = chance.of_chi_square(statistic, cells, 0.01), stats.chi2(cells - 1)
+        expected = (cells - 1, law.isf(0.01), law.sf(statistic))
+        assert (told.expected, told.limit, told.p_value) == pytest.approx(expected, rel=1e-12)
 
 
 def test_psi_is_chi_square_of_as_many_rows():
@@ -80,6 +81,13 @@ def test_a_share_of_most_rows_is_tested_by_the_others():
     many, few = (ROWS[0] - 5, ROWS[1] - 30), (5, 30)
     one, other = (chance.of_share(counts, ROWS, 0.01) for counts in (many, few))
     assert (one.p_value, one.limit) == pytest.approx((other.p_value, other.limit), rel=1e-12)
+    assert one.p_value == pytest.approx(2 * stats.binom.sf(29, 35, ROWS[1] / sum(ROWS)), rel=1e-12)
+
+
+def test_at_most_so_many_rows_of_a_value_are_as_likely_as_the_binomial_says():
+    totals = np.arange(8)
+    found = chance.at_most_p_values(3, totals, ROWS)
+    assert found == pytest.approx(stats.binom.cdf(3, totals, ROWS[1] / sum(ROWS)), rel=1e-12)
 
 
 def test_values_beyond_the_range_are_no_likelier_than_the_test_says():
@@ -89,8 +97,14 @@ def test_values_beyond_the_range_are_no_likelier_than_the_test_says():
         inside = [math.comb(n + m - outside - 2, n - 2) * (outside + 1) for outside in range(m + 1)]
         return sum(inside[beyond:]) / math.comb(n + m, n)
 
-    for beyond in range(1, 31):
+    for beyond in range(31):
         assert chance.of_range((0, beyond), (20, 30), 0.01).p_value >= exact(beyond) * (1 - 1e-12)
+
+
+def test_the_limit_of_values_beyond_the_range_is_the_first_number_below_the_level():
+    told = chance.of_range((0, 0), (20, 30), 0.01)
+    least = next(k for k in range(31) if (k + 1) * 0.6**k <= 0.01)
+    assert (told.expected, told.limit) == pytest.approx((2 / 21, least / 30), rel=1e-12)
 
 
 def test_holm_multiplies_each_by_those_that_are_left():

@@ -8,6 +8,8 @@ import pytest
 
 from penstock import DriftLimits
 from penstock.errors import ConfigError
+from penstock.pipeline.drift.column_drift import CategoryShare, ColumnDrift, DriftMeasure
+from penstock.pipeline.drift.judging import judged
 
 
 def test_a_file_that_is_wrong_is_refused_by_its_name(tmp_path, subtests):
@@ -23,6 +25,13 @@ def test_a_file_that_is_wrong_is_refused_by_its_name(tmp_path, subtests):
         path.write_text(text)
         with subtests.test(text), pytest.raises(ConfigError, match=f"clicks.yaml.*{told}"):
             DriftLimits.read(path)
+
+
+def test_what_is_just_as_likely_as_the_level_is_an_alarm_and_named():
+    measure, value = DriftMeasure("values", 0.5, 0.1, 0.2, 0.25), CategoryShare("a", 0.0, 0.5, 0.25)
+    column = ColumnDrift("c", "input", (10, 10), (measure,), (value,), (), {}, {})
+    (found,), _ = judged([column], [], DriftLimits(level=0.25))
+    assert (found.drifted, found.categories) == (True, (value,))
 
 
 def test_the_limits_of_clicks_are_read():

@@ -89,6 +89,11 @@ def test_values_of_every_plain_type_are_groups_and_null_is_one(subtests):
             assert folds.tolist() == folds[:3].tolist() * 5
 
 
+def test_another_seed_deals_otherwise():
+    dealt = [fold_of_each_row(of_groups(range(40)), 2, seed=seed).tolist() for seed in (0, 2, 4, 2**63)]
+    assert len({*map(tuple, dealt)}) == 4
+
+
 def test_zeros_of_both_signs_are_one_group():
     folds = fold_of_each_row(of_groups([0.0, -0.0, 1.0] * 4), 2)
     assert (folds[0::3] == folds[1::3]).all()

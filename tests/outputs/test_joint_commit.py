@@ -241,6 +241,16 @@ def test_a_staged_output_that_is_not_as_it_was_sealed_takes_the_others_back(
     assert state(tmp_path) == {"a": "old", "b": "old"}
 
 
+def test_a_target_that_was_only_moved_away_gets_what_was_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half_done(tmp_path, monkeypatch)
+    (tmp_path / "b").rename(Siblings(tmp_path / "b", "dead").aside)
+    with run(tmp_path, "next", "a"):
+        assert read_run(tmp_path / "b") == "dead"
+    assert state(tmp_path) == {"a": "dead", "b": "dead"}
+
+
 def test_what_another_program_put_at_a_target_meanwhile_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

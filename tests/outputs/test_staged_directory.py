@@ -209,7 +209,11 @@ def test_kept_files_are_those_of_the_old_output_beside_the_new_ones(tmp_path: Pa
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_kept_files_are_copied_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_files_are_copied_and_flushed_where_there_are_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: flushed.append(os.fstat(file).st_ino) or flush(file))
     for reason in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP):
 
         def refuse(source: Path, *_: object, reason: int = reason, **__: object) -> None:
@@ -222,6 +226,7 @@ def test_kept_files_are_copied_where_there_are_no_links(tmp_path: Path, monkeypa
             extend(staged, write(staged, "r2", "part-r2.csv"))
         kept = {name: text for name, text in snapshot(target).items() if name != MANIFEST_NAME}
         assert kept == {"part-0.csv": b"r1", "part-r2.csv": b"r2"}
+        assert (target / "part-0.csv").stat().st_ino in flushed
 
 
 def test_files_that_are_not_kept_are_gone_with_their_folders(tmp_path: Path) -> None:

@@ -266,6 +266,16 @@ def test_of_two_runs_at_once_one_is_told(local: Engine, uri: str) -> None:
     assert not leftovers(uri)
 
 
+def test_what_a_run_that_died_has_staged_goes_with_the_next(
+    local: Engine, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, target(sqlite, "dead").staged():
+        patch.setattr(SqlTable, "_drop_staging", lambda _: None)
+    assert len(leftovers(sqlite)) == 1
+    local.from_arrow(ROWS).write_sql("t", sqlite)
+    assert not leftovers(sqlite)
+
+
 _KILLED = """
 import sys
 import pyarrow as pa

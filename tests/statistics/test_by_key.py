@@ -10,6 +10,7 @@ from gathering import cut, gathered
 from penstock import frames
 from penstock.errors import DataValueError
 from penstock.statistics import Counts, Gram, Moments
+from penstock.statistics.grouped import group_grams
 from penstock.statistics.grouped.by_key import ByKey
 
 RNG = np.random.default_rng(5)
@@ -43,6 +44,14 @@ def test_products_of_each_key_are_numpys(offset, weighted):
         assert each["gram"].count == np.count_nonzero(own)
         assert each["gram"].weight == pytest.approx(own.sum(), rel=1e-14)
         assert each["gram"].weight_squares == pytest.approx((own**2).sum(), rel=1e-14)
+
+
+def test_as_many_products_as_a_table_holds_are_kept_and_more_are_refused(monkeypatch):
+    monkeypatch.setattr(group_grams, "_NUMBERS", 4 * 3)
+    assert len(by_key({"gram": Gram(("x", "y"))}, table_of()).results) == 4
+    monkeypatch.setattr(group_grams, "_NUMBERS", 4 * 3 - 1)
+    with pytest.raises(DataValueError, match="4 groups of 2 columns have more products than fit into a table"):
+        by_key({"gram": Gram(("x", "y"))}, table_of())
 
 
 def test_a_column_that_is_constant_for_a_key_is_constant_there_alone():

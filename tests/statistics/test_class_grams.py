@@ -51,11 +51,11 @@ def test_minus_zero_is_a_class_with_zero_and_weight_zero_is_none():
 
 @pytest.mark.parametrize("rows", [4, 600])
 def test_shrunk_covariances_are_scikit_learns(rows):
-    columns = dict(zip("abc", X[:rows].T, strict=True))
-    found = gathered(FourthMoments(("a", "b", "c")), *cut(columns, 2))
-    standard = (X[:rows] - X[:rows].mean(axis=0)) / X[:rows].std(axis=0)
-    units = np.outer(X[:rows].std(axis=0), X[:rows].std(axis=0))
+    x = np.column_stack([X[:rows], np.full(rows, 0.5)])  # the last does not vary
+    found = gathered(FourthMoments(tuple("abcd")), *cut(dict(zip("abcd", x.T, strict=True)), 2))
+    deviations = np.array([*X[:rows].std(axis=0), 1.0])
+    standard, units = (x - x.mean(axis=0)) / deviations, np.outer(deviations, deviations)
     np.testing.assert_allclose(shrunk_covariance(found, "auto"), units * sk.ledoit_wolf(standard)[0], rtol=1e-10)
-    np.testing.assert_allclose(shrunk_covariance(found, "oas"), sk.oas(X[:rows])[0], rtol=1e-10)
-    empirical = sk.empirical_covariance(X[:rows])
+    np.testing.assert_allclose(shrunk_covariance(found, "oas"), sk.oas(x)[0], rtol=1e-10)
+    empirical = sk.empirical_covariance(x)
     np.testing.assert_allclose(shrunk_covariance(found, 0.4), sk.shrunk_covariance(empirical, 0.4), rtol=1e-10)

@@ -55,6 +55,13 @@ def test_the_width_is_that_of_the_values_in_memory():
         assert COUNTS.finish(state_of(column))["x"].width == width
 
 
+def test_full_registers_are_corrected_by_the_series_of_ertl():
+    state = {"registers": bytes([51] * 2**12 + [50] * (3 * 2**12)), "values": 0, "hashed": 0, "bytes": 0}
+    tau = (0.25 - sum((1 - 0.75 ** (0.5**k)) ** 2 * 0.5**k for k in range(1, 60))) / 3
+    expected = 2.0 ** (14 + 50) / (2 * np.log(2) * (tau + 0.75))
+    assert COUNTS.finish({"x": state})["x"].distinct == pytest.approx(expected, rel=1e-12)
+
+
 def test_a_state_has_one_size():
     few, many = (len(state_of(pa.array(range(count)))["x"]["registers"]) for count in (10, 9999))
     assert few == many == 2**14

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from gathering import gathered
+from gathering import gathered, states_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,6 +90,11 @@ def test_any_partitioning_gives_the_exact_moments(values, cuts):
     scale = float(max(abs(value) for value in exact))
     assert found.mean == pytest.approx(float(mean), rel=1e-14, abs=1e-14 * scale)
     assert found.m2 == pytest.approx(float(m2), rel=1e-12, abs=1e-28 * scale**2)
+
+
+def test_parts_without_values_together_are_as_one():
+    states = states_of(Moments(("x",)), *[{"x": pa.nulls(2, pa.float64())}] * 2)
+    assert Moments(("x",)).merge(states) == states[0]
 
 
 def test_infinite_values_are_refused_with_column_and_count():

@@ -14,6 +14,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import OutputError
 from penstock.io.sinks import OutputCommit, output_directory
+from penstock.io.sinks.stores.store import store_at
 from penstock.io.sources import stores
 from tests.stores.conftest import BUCKET, Place
 from tests.stores.shelf import Shelf
@@ -115,6 +116,13 @@ def test_whatever_request_a_store_fails_from_the_output_is_old_or_new_and_the_ne
             break
     assert outcomes[0] == (True, False)
     assert outcomes[-1] == (False, True)
+
+
+def test_what_another_has_written_meanwhile_is_not_replaced(memory: Place) -> None:
+    store = store_at(memory.at("record"))
+    assert store.replace(store.path, b"first", None)
+    assert not store.replace(store.path, b"late", None)
+    assert memory.read("record") == b"first"
 
 
 def test_what_a_store_refuses_is_not_asked_again(data: Dataset, shelf: Place, pauses: list[float]) -> None:

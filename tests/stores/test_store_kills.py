@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,6 +13,8 @@ from penstock.io.sinks import OutputCommit, output_directory, output_file
 from penstock.io.sinks.locks import Owner
 from penstock.io.sinks.stores import recovery
 from penstock.io.sinks.stores.intent import Intent, StoreChange, carry_out
+from penstock.io.sinks.stores.names import StoreTarget
+from penstock.io.sinks.stores.store import store_at
 from tests.outputs.workers import worker
 from tests.stores.conftest import Place
 
@@ -134,6 +137,18 @@ def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targe
     monkeypatch.setattr(Owner, "is_here", lambda self: False)
     enter(shelf, "model")
     assert state(shelf) == ["far"] * 3
+
+
+def test_a_run_that_died_takes_nothing_from_another_of_its_name(memory: Place) -> None:
+    """Its record names an output at which the other is at work."""
+    store = store_at(memory.at("rows"))
+    rows, model = (StoreTarget(store_at(memory.at(name)).path) for name in ("rows", "model"))
+    both = [model.encode(), rows.encode()]
+    store.put(rows.owner("same"), Owner(Owner.here().host, os.getpid(), -1, both).encode())
+    store.put(model.owner("same"), Owner.here(both[:1]).encode())
+    memory.put("model/part-same-00000-1a2b3c4d.parquet", b"")
+    recovery.recover(store, rows)
+    assert memory.files().keys() == {"model/.penstock/same.owner", "model/part-same-00000-1a2b3c4d.parquet"}
 
 
 def test_an_intent_carried_out_twice_does_not_undo_what_came_after(memory_or_s3: Place) -> None:

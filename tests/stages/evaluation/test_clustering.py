@@ -10,6 +10,7 @@ from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages.evaluation import evaluate
 from penstock.stages.evaluation.clustering import ClusteringEvaluator
+from penstock.statistics.evaluation.cluster_labels import ClusterAgreement
 
 ROWS = 200
 FEATURES = ["x", "y", "z"]
@@ -187,6 +188,12 @@ def test_agreement_with_labels_is_scikit_learns(case):
         data = dataset({"prediction": cluster, "kind": column}, fragment_bytes=800)
         found = ClusteringEvaluator(label="kind", metrics=list(SKLEARN)).evaluate(data)
         assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_a_share_of_an_entropy_is_not_above_one_by_rounding():
+    for number in range(2, 60):
+        same = ClusterAgreement(np.arange(number), np.arange(number), np.ones(number))
+        assert 1 - 1e-12 < same.homogeneity <= 1
 
 
 def test_metrics_of_labels_read_no_features_and_those_of_centres_take_one_scan():

@@ -57,6 +57,12 @@ def test_a_slice_has_the_metrics_of_its_rows_alone(scored, by):
         assert {name: row[name] for name in expected} == pytest.approx(dict(expected), rel=1e-12)
 
 
+def test_slices_of_as_many_rows_are_in_the_order_of_their_values(local):
+    rows = pa.table({"label": [1.0] * 4, "prediction": [1.0] * 4, "part": ["b", None, "c", "a"]})
+    found = ps.evaluate(local.from_arrow(rows), [st.RegressionEvaluator(metrics="mse")], slices=["part"])
+    assert found.slices["part"]["part"].to_pylist() == [None, "a", "b", "c"]
+
+
 def test_a_slice_where_a_metric_is_undefined_has_null(scored):
     assert ps.evaluate(scored, [AREA], slices=["label"]).slices["label"]["areaUnderROC"].null_count == 2
 
