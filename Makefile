@@ -67,13 +67,9 @@ test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs
 test-airflow: $(VENV)/.cpu $(VENV_AIRFLOW)/.airflow ## dags/trips.py in Airflow, in an environment of its own: backfills, tries, two promotions at once
 	PENSTOCK_PYTHON=$(abspath $(BIN))/python $(VENV_AIRFLOW)/bin/python tests/airflow_runs.py $(ARGS)
 
-COVERED = COVERAGE_FILE=.work/mutants.coverage
-CONTEXTS = --cov penstock --cov-context test --cov-report=
-
 mutants: $(VENV)/.dev ## faults drawn by a seed into the library, those of tests/mutants.txt: each has to fail a test; half an hour
 	$(INSTALL) 'cosmic-ray>=8.4,<9' 'pytest-cov>=7,<8'
-	$(COVERED) $(PYTEST) --fast $(CONTEXTS)
-	$(COVERED) $(PYTEST:$@.json=$@-stand-in.json) -m "stand_in and not (faults or services)" --engines local $(CONTEXTS) --cov-append
+	COVERAGE_FILE=.work/mutants.coverage $(PYTEST) --engines local -m "not (slow or faults or services)" --cov penstock --cov-context test --cov-report=
 	$(BIN)/python tools/mutants.py $(or $(VERB),run)
 
 check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and tables, lock files, the newest versions allowed

@@ -80,6 +80,7 @@ def test_json_is_the_only_line_of_stdout_and_tables_go_to_stderr(project, capsys
     assert "sha256:" in err
 
 
+@pytest.mark.thorough
 def test_a_saved_model_is_evaluated_and_scores(project, capsys):
     main([*FIT, "--json"])
     manifest = _last_line(capsys.readouterr().out)["manifest"]
@@ -167,6 +168,7 @@ CODES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_an_error_has_the_exit_code_of_its_kind(capsys, monkeypatch, subtests):
     for kind, code in CODES.items():
 
@@ -269,6 +271,7 @@ def test_the_console_script_is_the_program():
     assert setup["options.entry_points"]["console_scripts"].split() == ["penstock", "=", "penstock.__main__:start"]
 
 
+@pytest.mark.thorough
 def test_help_is_quick_and_imports_nothing_heavy():
     code = (
         "import sys; from penstock.cli.commands import main; main(['fit', '--help']); print([m for m in sys.modules])"

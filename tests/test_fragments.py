@@ -129,6 +129,7 @@ def test_split_parts_are_disjoint_complete_and_in_order_and_have_about_their_sha
         assert abs(deviation) < 4  # binomial: 4 standard deviations
 
 
+@pytest.mark.thorough
 def test_split_gives_the_same_rows_whatever_the_fragments_and_files(
     local: Engine, numbers: pa.Table, tmp_path: Path
 ) -> None:

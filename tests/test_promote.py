@@ -75,6 +75,7 @@ def test_the_first_model_is_promoted_without_a_comparison_and_the_champion_itsel
     assert (code, told["gain"], told["reason"]) == (99, 0.0, "it is the champion already")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("metric", ["rmse", "r2"])
 def test_a_better_model_is_promoted_whichever_way_its_metric_goes(project, capsys, metric):
     run(capsys, WORSE, CHAMPION, "--metric", metric)

@@ -46,6 +46,7 @@ def split(seed: int) -> list[list[str]]:
     return [["w1", *words[0]], *words[1:]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, {"min_frequency": 3}, {"min_frequency": 2, "max_categories": 6}])
 def test_what_is_known_stays_and_what_is_new_comes_after(local, options):
     expected = [options.get("min_frequency", 1), options.get("max_categories")]

@@ -86,6 +86,7 @@ def booster(stage, label: str, **options):
     return stage(label, features=NAMES, num_boost_round=4, max_depth=3, **options)
 
 
+@pytest.mark.thorough
 @pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
 @pytest.mark.parametrize(("stage", "label", "parameters"), BOOSTED)
 def test_rounds_are_added_as_xgboost_adds_them_to_a_model_and_to_a_file(local, tmp_path, stage, label, parameters):

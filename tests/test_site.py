@@ -51,6 +51,7 @@ def test_the_page_of_errors_says_when_each_is_raised_and_what_to_do():
             assert (when[-1:], what[-1:]) == (".", "."), name
 
 
+@pytest.mark.thorough
 def test_pages_for_users_of_other_libraries_are_up_to_date_and_name_what_exists():
     for file, text in coming_from.pages().items():
         assert file.read_text(encoding="utf-8") == text, f"{file.name}: run make docs"

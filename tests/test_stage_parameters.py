@@ -196,6 +196,7 @@ def test_every_parameter_is_told_in_the_order_of_the_pipeline():
     ]
 
 
+@pytest.mark.thorough
 def test_parameters_of_every_stage_put_back_are_the_same_stages():
     pipeline = Pipeline(*(example for kind in discover().values() for example in examples_of(kind)))
     again = pipeline.with_params(pipeline.get_params())

@@ -88,6 +88,7 @@ def in_python(search: type[Any], space: Any, **options: Any) -> tuple[Any, ps.Da
     return search(ps.Pipeline(*STAGES.items()), space, EVALUATOR, **options).fit(train), test
 
 
+@pytest.mark.thorough
 def test_trials_and_the_model_are_those_of_python(project: Path) -> None:
     told = tune(table="trials.parquet")
     space = {"impute.strategy": ["mean", "median"], "model.reg_param": [0.0, 0.1, 10.0]}
@@ -298,6 +299,7 @@ def test_a_search_in_which_all_trials_fail_has_the_code_of_an_execution(
     assert not {"model", "trials.csv"} & set(os.listdir())
 
 
+@pytest.mark.thorough
 def test_outputs_appear_together_or_not_at_all(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise OutputError("broken")

@@ -32,7 +32,6 @@ from tools.suite import read_durations
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "mutants.txt"
-DURATIONS = ROOT / ".work" / "durations"
 MUTATED = ("statistics", "io/sinks", "pipeline", "dataset/folds", "stages/evaluation")
 SEED, NUMBER, SHARE = 20261128, 200, 0.9
 SECONDS_OF_TESTS, SECONDS = 12.0, 30.0
@@ -159,9 +158,9 @@ def select_tests(mutant: Mutant, covered: coverage.CoverageData, seconds: dict[s
     return tests[: min(max(within, 1), 400)]
 
 
-def outcomes(mutants: list[Mutant], data: Path, durations: list[Path], processes: int) -> Iterator[Mutant]:
+def outcomes(mutants: list[Mutant], data: Path, durations: Path, processes: int) -> Iterator[Mutant]:
     """Yield the mutants with their outcomes, in order."""
-    covered, seconds = coverage.CoverageData(str(data)), read_durations(durations)
+    covered, seconds = coverage.CoverageData(str(data)), read_durations([durations])
     covered.read()
     plans = [select_tests(mutant, covered, seconds) for mutant in mutants]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
@@ -230,7 +229,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("verb", choices=("draw", "run"))
     parser.add_argument("--coverage", type=Path, default=ROOT / ".work" / "mutants.coverage")
-    parser.add_argument("--durations", type=Path, nargs="+", default=sorted(DURATIONS.glob("mutants*.json")))
+    parser.add_argument("--durations", type=Path, default=ROOT / ".work" / "durations" / "mutants.json")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     if options.verb == "draw":

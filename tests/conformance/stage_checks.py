@@ -20,7 +20,7 @@ each_stage = pytest.mark.parametrize(
 """Tests of a class stay in one process, which keeps its fits, where tests are shared among processes."""
 
 FAST = (None, "ordinary", "offset", "all_null", "unseen")
-"""Tables for all examples: the most sensitive ones, and ``unseen``, which needs no fit of its own."""
+"""Tables that --fast tries: the most sensitive ones, and ``unseen``, which needs no fit of its own."""
 
 ANOTHER_FIT = ("refit", "warm_start", "repeatable", "nan_is_missing", "needed_columns", "vectors")
 """Words in the names of checks that fit again: mostly they test code that all stages share."""
@@ -31,6 +31,9 @@ do with rows, whatever the partitions."""
 
 OF_FUNCTIONS = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinary]", "check_scores_elsewhere")
 """Checks on a cluster of a stage that learns nothing: to an engine it is one function, whatever it does."""
+
+SHARED = ("check_no_rows", "check_infinity_is_found[infinite_later]")
+"""Checks on a cluster of code that all stages share, with a fit each."""
 
 
 @functools.cache
@@ -49,13 +52,15 @@ def all_checks(name: str) -> tuple[Check, ...]:
 def in_process(name: str, *, fast: bool) -> list[Check]:
     """Return the checks in one process: all of the first example, a sample of the others'."""
     asked = [check for check in all_checks(name) if _is_asked_in_process(check)]
-    return [check for check in asked if _is_fast(check) or not (fast or _is_left_out(check))]
+    return [check for check in asked if not check.fitted or (_is_fast(check) if fast else _is_asked(check))]
 
 
 def on_clusters(name: str) -> list[Check]:
-    """Return the checks of the first example whose answer an engine can change."""
+    """Return the checks of the first example whose answer an engine can change; of what stages share, a sample."""
     asked = [check for check in all_checks(name) if check.scheduled and check.stage is examples(name)[0]]
-    return [check for check in asked if _gathers(check.stage) or check.name in OF_FUNCTIONS]
+    if _gathers(examples(name)[0]):
+        return [check for check in asked if check.name not in SHARED or _in_turn(check, 4)]
+    return [check for check in asked if check.name in OF_FUNCTIONS] if _drawn(name) % 3 == 0 else []
 
 
 def _is_asked_in_process(check: Check) -> bool:
@@ -69,14 +74,21 @@ def _gathers(stage: Stage) -> bool:
     return bool(stage.bind(schema).statistics(schema))
 
 
+def _is_asked(check: Check) -> bool:
+    return _index(check) == 0 or check.case == "ordinary" or _in_turn(check, 5)
+
+
 def _is_fast(check: Check) -> bool:
-    return not check.fitted or (_index(check) == 0 and _fits_once(check))
+    return _index(check) == 0 and _fits_once(check) and _in_turn(check, 2)
 
 
-def _is_left_out(check: Check) -> bool:
-    """Return whether the sample leaves out a check: of those that fit again, other examples have one in four each."""
-    index = _index(check)
-    return index > 0 and not _fits_once(check) and (zlib.crc32(check.name.encode()) + index) % 4 > 0
+def _in_turn(check: Check, number: int) -> bool:
+    """Return whether a check is in a sample of one in `number`: checks of a case share its fit, and are together."""
+    return (_drawn(f"{type(check.stage).__name__} {check.case or check.name}") + _index(check)) % number == 0
+
+
+def _drawn(word: str) -> int:
+    return zlib.crc32(word.encode())
 
 
 def _index(check: Check) -> int:

@@ -132,6 +132,7 @@ def test_the_same_fragments_give_the_same_on_every_engine(evaluator, distributed
     demand_equal(found.tables, expected.tables, evaluator.title, rtol=rtol)
 
 
+@pytest.mark.thorough
 @examples
 def test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, local):
     expected = evaluator.evaluate(cut(local, table()))
@@ -139,6 +140,7 @@ def test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, local):
     demand_equal(dict(evaluator.evaluate(scattered(local))), dict(expected), evaluator.title, rtol=RTOL)
 
 
+@pytest.mark.thorough
 @weighed
 def test_weights_count_rows_as_often_as_they_say(evaluator, local):
     whole = table().set_column(table().column_names.index("w"), "w", pa.array(np.arange(ROWS) % 3, pa.int64()))
@@ -149,6 +151,7 @@ def test_weights_count_rows_as_often_as_they_say(evaluator, local):
         demand_equal(found[name], expected[name], name, rtol=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KNOWN)
 def test_a_bad_value_is_refused_with_its_row(kind, local, subtests):
     for weight in (None, "w"):
@@ -176,6 +179,7 @@ def demand_refused(evaluator, column, value, engine):
     assert "2 " in caught.value.message
 
 
+@pytest.mark.thorough
 @examples
 def test_without_rows_every_metric_is_undefined_with_a_reason(evaluator, local):
     found = evaluator.evaluate(cut(local, table().slice(0, 0), [0, 0, 0]))
@@ -183,12 +187,14 @@ def test_without_rows_every_metric_is_undefined_with_a_reason(evaluator, local):
     assert all(found.reasons[name] for name in evaluator.names)
 
 
+@pytest.mark.thorough
 @examples
 def test_one_row_gives_numbers_or_reasons(evaluator, local):
     found = evaluator.evaluate(cut(local, table().slice(0, 1), [0, 1, 0]))
     assert all(np.isfinite(value) if value is not None else found.reasons[name] for name, value in found.items())
 
 
+@pytest.mark.thorough
 @pytest.mark.one_cluster
 @weighed
 def test_slices_and_replicates_can_be_had_of_it(evaluator, engine):
@@ -206,6 +212,7 @@ def test_all_evaluators_share_one_scan_of_their_columns(local):
     assert len(scans) == 1
 
 
+@pytest.mark.thorough
 def test_one_more_scan_serves_all_that_need_two(local):
     evaluators = {f"{kind.__name__}{i}": kind(**known.told) for kind, known in KNOWN.items() for i in range(2)}
     with counted(local) as scans:

@@ -98,6 +98,7 @@ def refused(model: PipelineModel, name: str) -> str:
     return ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ABLE)
 def test_scores_are_those_of_the_stage(name: str) -> None:
     models = [fit(example) for example in (*ABLE[name], *MORE.get(name, ()))]

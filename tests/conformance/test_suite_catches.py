@@ -65,10 +65,12 @@ def named(stage: Stage, name: str, oracle=None):
     return next(check for check in checks_for(stage, oracle) if check.name == name)
 
 
+@pytest.mark.thorough
 def test_a_sound_stage_passes(subtests, local):
     run_checks(checks_for(broken.Sound(("n1", "n3"))), local, subtests)
 
 
+@pytest.mark.thorough
 def test_a_fault_is_caught_by_its_check(local, subtests):
     for kind, name, problem in CAUGHT:
         with subtests.test(f"{kind.__name__}-{name}"), pytest.raises(Exception, match=problem):

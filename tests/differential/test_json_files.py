@@ -66,6 +66,7 @@ def _is_said(said: Any, kind: pa.DataType, item: Any) -> bool:
     return isinstance(said, Number) != pa.types.is_string(kind) and says(said, kind, item)
 
 
+@pytest.mark.thorough
 @differential(table=tables(NUMBERS, TIMES, TEXT, LISTS), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
 def test_every_way_to_json_lines_of_declared_types_gives_what_was_written(
     table: pa.Table, writer: JsonWriter, ways: list[str], size: int, local: Engine, folder: Path

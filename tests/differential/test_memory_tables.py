@@ -27,6 +27,7 @@ def _in_pieces(table: pa.Table, at: int) -> pa.Table:
     )
 
 
+@pytest.mark.thorough
 @differential(
     table=tables(LARGE, TIMES, NUMBERS, TEXT, RARE, NESTED),
     at=st.integers(0, 9),

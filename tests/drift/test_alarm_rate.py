@@ -55,6 +55,7 @@ def found() -> DriftReport:
     return drift(watch, profile, pa.table(now), 0.01)
 
 
+@pytest.mark.thorough
 def test_what_has_changed_is_named_and_nothing_else(found):
     assert sorted(each.name for each in found.drifted) == ["c1", "c4", "n0"]
     assert len(found.columns) == len(NUMBERS) + len(TEXTS)

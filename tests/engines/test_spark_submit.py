@@ -177,6 +177,7 @@ def test_a_cluster_of_the_defaults_gets_penstock_and_no_loopback(stand_in):
     assert "SPARK_LOCAL_IP" not in _variables(stand_in)
 
 
+@pytest.mark.thorough
 def test_files_of_the_users_own_travel_beside_penstock(stand_in):
     for options in (
         ["--py-files", "a.py,b.zip"],
@@ -205,6 +206,7 @@ def test_a_signal_reaches_what_spark_submit_started(stand_in):
     until(lambda: not _runs(inner.read_text().strip()))
 
 
+@pytest.mark.thorough
 def test_the_script_of_the_checkout_passes_everything_on(stand_in):
     arguments = ["jobs/fit.py", "clicks", "--set", "label=a b"]
     environ = {**os.environ, "PYTHON": sys.executable}

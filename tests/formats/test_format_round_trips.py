@@ -61,6 +61,7 @@ ODD = [kind for kind in VALUES if str(kind)[:3] in ("map", "tim")]
 PLAIN = [kind for kind in VALUES if kind not in ODD]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", REFUSED)
 @pytest.mark.parametrize("kinds", [PLAIN, pytest.param(ODD, marks=pytest.mark.cpu("cuDF has no such types"))])
 def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(

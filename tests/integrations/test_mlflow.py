@@ -145,6 +145,7 @@ def test_the_signature_names_what_scoring_reads_and_gives(model, saved):
     }
 
 
+@pytest.mark.thorough
 def test_integers_may_be_floats_where_they_are_declared_nullable(model, tmp_path):
     flavor.save_model(model, tmp_path / "m", nullable="n")
     rows = ROWS.slice(0, 3).to_pandas().drop(columns="y")
@@ -185,6 +186,7 @@ def test_a_model_of_another_library_is_refused_with_its_flavours(tmp_path):
         flavor.load_model(str(tmp_path / "other"))
 
 
+@pytest.mark.thorough
 def test_a_column_that_the_model_does_not_read_is_no_nullable_one_and_nothing_is_written(model, tmp_path):
     with pytest.raises(ConfigError, match=r"nullable names .ctiy.*city"):
         flavor.save_model(model, tmp_path / "m", nullable="ctiy")

@@ -156,6 +156,7 @@ def test_a_lock_that_is_released_as_it_is_refused_is_a_conflict_too(
         pass
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["exchange", "aside"])
 def test_a_change_of_places_that_fails_takes_the_others_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, way: str

@@ -44,6 +44,7 @@ def _area_under_roc(label: np.ndarray, score: np.ndarray) -> float:
     return float(below.sum() / 2 / len(clicked) / len(others))
 
 
+@pytest.mark.thorough
 def test_it_learns_what_tells_clicks_apart(fitted):
     assert fitted.metrics["areaUnderROC"] > 0.70  # that of the true model is 0.79
 

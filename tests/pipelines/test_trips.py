@@ -55,6 +55,7 @@ def test_its_metric_is_that_of_the_scored_rows(fitted):
     assert fitted.metrics["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_refunds_and_impossible_trips_are_left_out_and_counted(folder, fitted):
     table = pq.read_table(folder / "data")
     refunds = pc.sum(pc.less_equal(table["fare_amount"], 0)).as_py()

@@ -121,6 +121,7 @@ def test_a_filter_after_a_join_sees_its_columns(sales, shops):
 HOWS_IN_ORDER = ("inner", "left", "right", "semi", "anti")
 
 
+@pytest.mark.thorough
 def test_joins_that_keep_an_order_give_the_one_that_a_sort_gives(local, monkeypatch, subtests):
     draw = np.random.default_rng(5)
     left, right, last = (

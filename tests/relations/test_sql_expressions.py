@@ -142,6 +142,7 @@ AGGREGATES = {
 }
 
 
+@pytest.mark.thorough
 def test_an_aggregate_is_that_of_duckdb_of_rows_of_one_and_of_none(local, subtests):
     for where in ("TRUE", "id > 99", "id = 4"):
         check_each(local, subtests, AGGREGATES, where, order="")

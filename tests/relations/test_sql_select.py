@@ -40,6 +40,7 @@ JOINS = {
 }
 
 
+@pytest.mark.thorough
 def test_a_join_has_the_rows_of_duckdb(local, subtests):
     for text in JOINS.values():
         with subtests.test(text=text):

@@ -53,6 +53,7 @@ SUBQUERIES = {
 }
 
 
+@pytest.mark.thorough
 def test_a_subquery_or_set_operation_has_the_rows_of_duckdb(local, subtests):
     for text in SUBQUERIES.values():
         with subtests.test(text=text):

@@ -71,6 +71,7 @@ def test_the_option_says_in_which_store_before_the_environment_does(project, mon
     assert not (project / "runs").exists()
 
 
+@pytest.mark.thorough
 def test_no_record_is_written_where_none_is_asked_for(project, monkeypatch):
     assert main([*FIT, "--runs", "none"]) == 0
     assert main(["explain", "line", "--data", "data.parquet"]) == 0

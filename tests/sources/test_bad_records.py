@@ -101,6 +101,7 @@ def written(dataset: Dataset, folder: Path) -> tuple[list[dict[str, object]], li
 # Rows and records
 
 
+@pytest.mark.thorough
 def test_good_rows_are_read_and_bad_records_written_aside_wherever_the_file_is_cut(local, case, tmp_path):
     path, text = case
     for fragment_bytes in CUTS:
@@ -124,6 +125,7 @@ GOOD = [("1,a", {"x": 1, "y": "a"}), ('2,"b\r\nc"', {"x": 2, "y": "b\r\nc"}), ('
 BAD = [(",".join("123"), "wrong number of fields"), ('"\n",a', NOT_INT64), ("9" * 20 + ",a", NOT_INT64)]
 
 
+@pytest.mark.thorough
 def test_any_bad_records_among_any_good_ones_are_found(local, write, tmp_path, subtests):
     for seed in range(12):
         drawn = random.Random(seed)

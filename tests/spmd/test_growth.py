@@ -154,6 +154,7 @@ TRAINERS = [
 ]
 
 
+@pytest.mark.thorough
 def test_what_is_learned_is_that_of_one_rank(subtests: pytest.Subtests) -> None:
     draw = np.random.default_rng(5)
     table = pa.table({"a": draw.normal(size=300), "b": draw.normal(size=300), "y": draw.integers(0, 2, 300)})

@@ -54,6 +54,7 @@ def form(request, monkeypatch):
         monkeypatch.setattr(shards, "LIMIT", 20)
 
 
+@pytest.mark.thorough
 def test_sums_of_wild_numbers_are_correctly_rounded_but_for_a_last_digit_and_have_the_same_bits_in_any_form(form):
     whole = SUMS.finish(SUMS.merge(summarised(SUMS)))
     exact = [math.fsum(y for s, y in zip(S, Y, strict=True) if s == each) for each in whole["s"].values.to_pylist()]

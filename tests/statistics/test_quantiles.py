@@ -56,6 +56,7 @@ def test_tiny_data_is_exact(parts):
     assert found.count == len(values)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", ["normal", "sorted", "reversed", "ties", "outliers"])
 def test_the_rank_error_keeps_its_bound(small, shape):
     rng = np.random.default_rng(3)

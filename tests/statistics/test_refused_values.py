@@ -233,6 +233,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cases", REFUSED.values(), ids=REFUSED)
 def test_what_is_no_value_is_refused_with_column_number_and_predicate(cases, subtests):
     for statistic, table, message in cases:

@@ -64,6 +64,7 @@ def _bytes(value):
     return value.encode() if isinstance(value, str) else value
 
 
+@pytest.mark.thorough
 def test_counts_are_those_of_a_counter(sharded, subtests):
     for name, column in COLUMNS.items():
         with subtests.test(name):
@@ -91,6 +92,7 @@ def test_what_is_asked_for_before_the_table_is_as_afterwards(sharded, name):
         assert rows(found) == wanted
 
 
+@pytest.mark.thorough
 def test_any_order_of_merging_gives_the_same(sharded):
     pieces = pieces_of(COLUMNS["strings"], 3)
     for order in itertools.permutations(range(3)):

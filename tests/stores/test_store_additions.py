@@ -26,6 +26,7 @@ def content(local: Engine, place: Place) -> list[Row]:
     return [(row["day"], row["s"]) for row in table.to_pylist()]
 
 
+@pytest.mark.thorough
 def test_rows_are_appended_once_for_a_run_and_merged_and_partitions_replaced(local: Engine, place: Place) -> None:
     def write(*pairs: Row, **parameters: object) -> None:
         options = {"partition_by": "day", "storage_options": place.options} | parameters

@@ -129,6 +129,7 @@ def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_da
     assert left_over(shelf) == []
 
 
+@pytest.mark.thorough
 def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targets(
     run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def promotion(place: Place, model: str, alias: str = "champion", failpoint: str 
     return place.at("registry"), dict(place.options), model, alias, failpoint
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["disk", pytest.param("s3", marks=[pytest.mark.services, pytest.mark.thorough])])
 def test_two_writers_at_once_lose_nothing_of_each_other(
     writers: list[Worker], models: list[str], kind: str, request: pytest.FixtureRequest

@@ -34,6 +34,7 @@ def document(place: Place) -> dict[str, Any]:
     return stored
 
 
+@pytest.mark.thorough
 def test_a_study_in_a_store_is_the_one_in_memory(memory: Place, subtests: pytest.Subtests) -> None:
     for name in SPACES:
         expected = table(run(SPACES[name]().start({}, "minimize")))

@@ -90,6 +90,7 @@ def test_rows_with_other_columns_are_refused(table: OutputTable) -> None:
             table.write(rows, mode="append")
 
 
+@pytest.mark.thorough
 def test_two_runs_that_append_at_once_both_come_through(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
     table.write(pa.table({"id": [1]}))
     table.meanwhile(monkeypatch, lambda: table.write(pa.table({"id": [2]}), mode="append"))

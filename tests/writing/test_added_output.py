@@ -39,6 +39,7 @@ def content(local: Engine, path: Path, format: str = "parquet") -> list[tuple[in
     return list(zip(table["day"].to_pylist(), table["s"].to_pylist(), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
 def test_appended_rows_come_after_those_there(local: Engine, tmp_path: Path, format: str) -> None:
     in_order = [(1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")]

@@ -53,6 +53,7 @@ def by_day(table: pa.Table) -> pa.Table:
     return pl.DataFrame(table).sort("day", maintain_order=True).to_arrow().cast(table.schema)
 
 
+@pytest.mark.thorough
 def test_rows_lie_in_the_folder_of_their_value_and_come_back_in_the_order_of_the_values(
     data: Dataset, local: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
@@ -112,6 +113,7 @@ def test_other_libraries_read_the_same_rows(data: Dataset, local: Engine, tmp_pa
         assert table.select(["x", "s"]).cast(odd.schema).sort_by("x") == odd, reader
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
 def test_values_types_and_places_of_partition_columns_are_read_as_they_were(
     local: Engine, tmp_path: Path, subtests: pytest.Subtests, format: str

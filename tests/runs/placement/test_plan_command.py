@@ -44,6 +44,7 @@ def call(capsys, folder, monkeypatch):
     return run
 
 
+@pytest.mark.thorough
 def test_a_plan_comes_from_records_of_fits(call, folder) -> None:
     code, result = call("--deadline", "1h")
     assert (code, result["rows"], result["fragments"], result["deadline"]) == (0, 500, 1, 3600.0)
@@ -69,6 +70,7 @@ def test_a_calibration_is_used_in_place_of_records(call, folder, tmp_path) -> No
     assert result["best"]["seconds"] > 7200
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_planned_is_refused_with_a_code_and_what_to_do(call, tmp_path) -> None:
     code, result = call("--deadline", "0.000001s")
     assert (code, result["error"]["type"]) == (2, "InfeasiblePlanError")

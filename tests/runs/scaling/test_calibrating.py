@@ -82,6 +82,7 @@ def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project: Path, cal
     assert fast["runs"][0]["seconds"] < small["runs"][0]["seconds"]
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_predicted_or_calibrated_is_refused(
     project: Path, calibrated: CalibrateResult, tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_what_cannot_be_predicted_or_calibrated_is_refused(
         calibrating.calibrate(request(project, rows="5000", out=tmp_path / "new.json"))
 
 
+@pytest.mark.thorough
 def test_both_commands_print_tables_and_json(
     project: Path, calibrated: CalibrateResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

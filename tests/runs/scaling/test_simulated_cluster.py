@@ -32,6 +32,7 @@ def calibrated() -> ScalingModel:
     return ScalingModel.fit(uneven(workers, pieces, seed=100) for workers in (1, 2, 4, 8, 16) for pieces in (4, 16, 64))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [1, 16, 64, 256])
 def test_a_run_is_predicted_within_a_tenth_up_to_256_workers_and_phases_apart(workers: int) -> None:
     truth = uneven(workers, 1024, seed=7)

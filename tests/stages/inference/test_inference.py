@@ -211,6 +211,7 @@ def test_one_kind_of_network_is_given():
             TorchInference("image", **options)
 
 
+@pytest.mark.thorough
 def test_a_module_that_nobody_registered_is_named(digits):
     with pytest.raises(ArtifactError, match=r"'resnet-18' is not registered\. Did you mean 'resnet18'"):
         TorchInference("image", module="resnet-18", weights=digits.weights, shape=(1,)).bind(digits.table.schema)

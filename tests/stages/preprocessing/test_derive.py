@@ -77,6 +77,7 @@ def derived(expression: str, table: pa.Table = TABLE) -> list[Any]:
     return all_derived([expression], table)[1][expression]
 
 
+@pytest.mark.thorough
 def test_values_are_those_of_sql(subtests: pytest.Subtests) -> None:
     import duckdb
 
@@ -107,6 +108,7 @@ OF_ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_row_has_a_function_equal_to_the_bit(subtests: pytest.Subtests) -> None:
     model, together = all_derived(OF_ROWS, HARD)
     names = [f"made {place}" for place in range(len(OF_ROWS))]

@@ -43,6 +43,7 @@ def fit(data: Dataset, kind: type, **options: Any) -> PipelineModel:
     return ps.Pipeline(kind("label", features=features, **options)).fit(data)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 4])
 def test_linear_is_scikit_learns(local, classes, subtests):
     x, label = sample(classes)

@@ -58,6 +58,7 @@ def deviation(label: np.ndarray, weight: np.ndarray) -> float:
 PENALTIES = [(0.0, 0.0), (0.2, 0.0), (0.2, 0.5), (0.1, 1.0)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_coefficients_are_those_of_scikit_learn(local: Engine, subtests: Any, fit_intercept: bool) -> None:
     for place, (alpha, l1_ratio) in enumerate(PENALTIES):

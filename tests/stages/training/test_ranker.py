@@ -52,6 +52,7 @@ def own(x: np.ndarray, grade: np.ndarray, group: np.ndarray, weight: Any = None,
 # One rank
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", ["rank:ndcg", "rank:pairwise", "rank:map"])
 def test_scores_are_those_of_xgboost(
     make: Callable[..., Dataset], x: np.ndarray, grade: np.ndarray, group: np.ndarray, objective: str

@@ -86,6 +86,7 @@ def test_all_estimators_of_scikit_learn_that_predict_and_transform_are_tried_her
     assert both == {type(each).__name__ for each in ESTIMATORS}
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_an_estimator_that_predicts_and_transforms_predicts(local: Engine, subtests: Any) -> None:
     data = local.from_arrow(pa.table({"a": X[:, 0], "b": X[:, 1], "class": CLASSES, "number": NUMBERS}))
@@ -102,6 +103,7 @@ def test_an_estimator_that_predicts_and_transforms_predicts(local: Engine, subte
                 assert scored["prediction"].to_pylist() == expected.tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_the_methods_known_before_a_fit_are_those_after_it(subtests: Any) -> None:
     for estimator in (*ESTIMATORS, OneVsRestClassifier(STACK)):

@@ -67,6 +67,7 @@ def test_the_winner_is_that_of_mllib_also_where_shares_are_equal_and_numbers_zer
                 assert winners(probability[:, 1], thresholds).tolist() == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS, ids=NAMES)
 def test_every_classifier_predicts_by_thresholds(local: Engine, stage: type[Trainer], options: dict[str, Any]) -> None:
     for classes in (2, 3):

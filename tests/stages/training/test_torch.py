@@ -250,6 +250,7 @@ def test_a_training_that_goes_on_from_a_checkpoint_learns_what_an_undisturbed_on
 # Models
 
 
+@pytest.mark.thorough
 def test_a_saved_model_scores_the_same_and_has_its_weights_in_safetensors(local: Engine, tmp_path: Path) -> None:
     from safetensors.torch import load
 

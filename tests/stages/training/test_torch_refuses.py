@@ -91,6 +91,7 @@ def test_a_code_that_is_none_is_told_with_its_row(local: Engine) -> None:
         assert (caught.value.column, caught.value.row) == ("code", 30)
 
 
+@pytest.mark.thorough
 def test_a_row_with_a_null_or_without_a_code_has_nulls(local: Engine) -> None:
     stage = st.TorchClassifier("label", features="x", module="tabular", categories="code", epochs=1)
     model = Pipeline(stage).fit(data(local))

@@ -139,6 +139,7 @@ BAD_LABELS = [
 ]
 
 
+@pytest.mark.thorough
 def test_a_label_that_is_not_for_the_objective_is_told_with_count_file_and_row(
     local: Engine, tmp_path: Path, x: np.ndarray, subtests: Any
 ) -> None:
