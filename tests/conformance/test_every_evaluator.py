@@ -160,10 +160,8 @@ def test_a_bad_value_is_refused_with_its_row(kind, local, subtests):
                 demand_refused(kind(**KNOWN[kind].told, weight=weight), column, value, local)
 
 
-@pytest.mark.one_cluster
-@weighed
-def test_a_bad_weight_is_refused_with_its_row_on_every_engine(evaluator, distributed_engine):
-    demand_refused(evaluator, "w", -1.0, distributed_engine)
+def test_a_bad_weight_is_refused_with_its_row_on_every_engine(distributed_engine):
+    demand_refused(BinaryClassificationEvaluator(label="clicked", weight="w"), "w", -1.0, distributed_engine)
 
 
 def demand_refused(evaluator, column, value, engine):

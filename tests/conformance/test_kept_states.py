@@ -29,7 +29,7 @@ def test_states_that_were_kept_are_as_good(local, tmp_path, subtests):
         pq.write_table(rows.slice(first, size), tmp_path / f"{first}.parquet")
     data = local.read_parquet(str(tmp_path / "*.parquet"), fragment_bytes=1)
     cached = data.cache_states(tmp_path / "states")
-    for stage in filter(learns, (stage for name in KINDS for stage in examples(name))):
+    for stage in filter(learns, (examples(name)[0] for name in KINDS)):
         with subtests.test(repr(stage)):
             plain = ps.Pipeline(stage).fit(data)
             fits = [ps.Pipeline(stage).fit(cached) for _ in range(2)]
