@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from mllib_metrics import frame_of
 from sklearn import metrics, preprocessing
 
 from penstock.engines.local import LocalEngine
@@ -35,13 +36,10 @@ def columns(offset=0.0, clusters=3):
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_the_silhouette_is_mllibs(spark):
     from pyspark.ml.evaluation import ClusteringEvaluator as MLlib
-    from pyspark.ml.functions import array_to_vector
 
     data = columns()
-    rows = list(zip(data["prediction"].tolist(), data["features"], data["w"].tolist(), strict=True))
-    frame = spark.createDataFrame(rows, "prediction int, features array<double>, w double")
-    frame = frame.withColumn("features", array_to_vector("features")).coalesce(1)
-    for distance, weight in [("squaredEuclidean", None), ("squaredEuclidean", "w"), ("cosine", None), ("cosine", "w")]:
+    frame = frame_of(spark, data)
+    for distance, weight in [("squaredEuclidean", "w"), ("cosine", None), ("cosine", "w")]:
         options = {"weightCol": weight} if weight else {}
         expected = MLlib(distanceMeasure=distance, **options).evaluate(frame)
         found = ClusteringEvaluator(distance_measure=distance, weight=weight)
@@ -180,6 +178,7 @@ def labels(case):
 CASES = ("related", "unrelated", "the same", "one label", "one cluster", "one of each", "all apart")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_agreement_with_labels_is_scikit_learns(case):
     cluster, label = labels(case)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from mllib_metrics import frame_of, metrics_of
 from sklearn import metrics as sk
 
 from penstock.errors import ConfigError, SchemaError
@@ -49,14 +50,11 @@ def evaluated(local, evaluator, columns):
 )
 def test_metrics_are_mllibs(local, spark, case, options):
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator as Mllibs
-    from pyspark.ml.functions import array_to_vector
 
     columns = data(case)
-    rows = list(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
-    frame = spark.createDataFrame(rows, list(columns)).withColumn("probability", array_to_vector("probability")).cache()
     spelt = {"weight": "weightCol", "metric_label": "metricLabel"}
     theirs = {spelt.get(name, name): value for name, value in options.items()}
-    expected = {name: Mllibs(metricName=name, **theirs).evaluate(frame) for name in MLLIBS}
+    expected = metrics_of(Mllibs(**theirs), frame_of(spark, columns), MLLIBS)
     found = evaluated(local, MulticlassClassificationEvaluator(metrics=MLLIBS, **options), columns)
     assert list(found) == list(expected)
     assert found == {name: pytest.approx(value, rel=1e-12) for name, value in expected.items()}

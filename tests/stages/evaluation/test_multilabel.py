@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from mllib_metrics import frame_of, metrics_of
 
 from penstock.errors import SchemaError
 from penstock.stages.evaluation.multilabel import MultilabelClassificationEvaluator
@@ -15,7 +16,7 @@ BY_LABEL = ["precisionByLabel", "recallByLabel", "f1MeasureByLabel"]
 
 def evaluated(local, evaluator=None, **columns):
     evaluator = evaluator or MultilabelClassificationEvaluator(metric_label=1)
-    return evaluator.evaluate(local.from_arrow(pa.table(columns), fragment_bytes=500))
+    return evaluator.evaluate(local.from_arrow(pa.table(columns), fragment_bytes=2000))
 
 
 def sample(least_predicted, least_true):
@@ -38,15 +39,12 @@ def test_metrics_are_mllibs_and_none_where_it_has_nan(spark, local, least, undef
     from pyspark.ml.evaluation import MultilabelClassificationEvaluator as MLlib
 
     data = sample(*least)
-    rows = list(zip(*data.values(), strict=True))
-    frame = spark.createDataFrame(rows, "prediction array<double>, label array<double>").coalesce(1).cache()
     mine = MultilabelClassificationEvaluator(metric_label=1)
     found = evaluated(local, mine, **data)
-    for name, value in found.items():
-        theirs = MLlib(metricName=name, metricLabel=1.0)
-        expected = theirs.evaluate(frame)
-        assert value == (None if np.isnan(expected) else pytest.approx(expected, rel=1e-12)), name
-        assert mine.is_larger_better(name) == theirs.isLargerBetter()
+    theirs = metrics_of(MLlib(metricLabel=1.0), frame_of(spark, data), found)
+    for name, expected in theirs.items():
+        assert found[name] == (None if np.isnan(expected) else pytest.approx(expected, rel=1e-12)), name
+        assert mine.is_larger_better(name) == MLlib(metricName=name).isLargerBetter()
     assert {name for name, value in found.items() if value is None} == undefined
     assert found.reasons.keys() == undefined
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from mllib_metrics import frame_of, metrics_of
 
 from penstock.errors import ConfigError, SchemaError
 from penstock.stages.evaluation.ranking import RankingEvaluator
@@ -14,7 +15,7 @@ MLLIBS = ["meanAveragePrecision", "meanAveragePrecisionAtK", "precisionAtK", "nd
 
 
 def evaluated(local, evaluator, **columns):
-    return evaluator.evaluate(local.from_arrow(pa.table(columns), fragment_bytes=500))
+    return evaluator.evaluate(local.from_arrow(pa.table(columns), fragment_bytes=2000))
 
 
 def sample(repeats=False):
@@ -34,10 +35,8 @@ def test_metrics_are_mllibs(spark, local, k, repeats):
     from pyspark.ml.evaluation import RankingEvaluator as MLlib
 
     data = sample(repeats)
-    rows = list(zip(*data.values(), strict=True))
-    frame = spark.createDataFrame(rows, "prediction array<double>, label array<double>").coalesce(1).cache()
     mine = RankingEvaluator(k=k, metrics=MLLIBS)
-    expected = {name: MLlib(metricName=name, k=k).evaluate(frame) for name in MLLIBS}
+    expected = metrics_of(MLlib(k=k), frame_of(spark, data), MLLIBS)
     assert evaluated(local, mine, **data) == pytest.approx(expected, rel=1e-12)
     assert [mine.is_larger_better(name) for name in MLLIBS] == [MLlib(metricName=n).isLargerBetter() for n in MLLIBS]
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.stats
 import sklearn.feature_selection as sk
+from mllib_metrics import frame_of
 
 import penstock as ps
 from penstock.errors import ConfigError, DataValueError, SchemaError
@@ -90,19 +91,16 @@ def test_each_mode_chooses_as_defined(learn, subtests):
 @pytest.mark.spark
 def test_the_columns_that_stay_are_those_of_mllib(learn, spark: Any, subtests):
     from pyspark.ml.feature import UnivariateFeatureSelector as Theirs
-    from pyspark.ml.functions import array_to_vector
 
-    for test in TESTS:
+    top, fdr = ("numTopFeatures", "num_top_features", 3), ("fdr", "fdr", 0.01)
+    for test, (mode, ours, threshold) in zip(TESTS, (fdr, top, fdr), strict=True):
         with subtests.test(test=test):
             feature_type, label_type, x, label = TESTS[test]
-            rows = [(row, float(each)) for row, each in zip(x.astype(float).tolist(), label, strict=True)]
-            frame = spark.createDataFrame(rows, "x array<double>, label double")
-            frame = frame.withColumn("features", array_to_vector("x")).coalesce(1).cache()
-            for mode, ours, threshold in (("numTopFeatures", "num_top_features", 3), ("fdr", "fdr", 0.01)):
-                theirs = Theirs(selectionMode=mode, outputCol="o").setFeatureType(feature_type).setLabelType(label_type)
-                chosen = theirs.setSelectionThreshold(threshold).fit(frame).selectedFeatures
-                _, fitted = in_parts(learn, test, selection_mode=ours, selection_threshold=threshold)
-                assert fitted["selected"] == [NAMES[place] for place in sorted(chosen)]
+            frame = frame_of(spark, {"features": x.astype(float).tolist(), "label": label.astype(float)})
+            theirs = Theirs(selectionMode=mode, outputCol="o").setFeatureType(feature_type).setLabelType(label_type)
+            chosen = theirs.setSelectionThreshold(threshold).fit(frame).selectedFeatures
+            _, fitted = in_parts(learn, test, selection_mode=ours, selection_threshold=threshold)
+            assert fitted["selected"] == [NAMES[place] for place in sorted(chosen)]
 
 
 def test_thresholds_are_those_of_mllib_unless_given(subtests):

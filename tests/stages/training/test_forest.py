@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from mllib_metrics import frame_of
 from pyarrow import csv
 from sklearn.metrics import roc_auc_score
 
@@ -128,7 +129,6 @@ def test_a_weight_counts_as_so_many_rows(make: Callable[..., Dataset], y: np.nda
 
 def test_churn_is_told_as_well_as_by_mllib(local: Engine, spark: Any, real_data: Path) -> None:
     from pyspark.ml.classification import RandomForestClassifier
-    from pyspark.ml.feature import VectorAssembler
 
     table = csv.read_csv(real_data / "churn.csv")
     names = ["SeniorCitizen", "tenure", "MonthlyCharges"]
@@ -139,10 +139,13 @@ def test_churn_is_told_as_well_as_by_mllib(local: Engine, spark: Any, real_data:
     held = np.arange(rows.num_rows) % 3 == 0
     train, test = rows.filter(pa.array(~held)), rows.filter(pa.array(held))
     ours = scored(Pipeline(st.RandomForestClassifier("label")).fit(local.from_arrow(train)), local.from_arrow(test))
-    to_vectors = VectorAssembler(inputCols=list(columns), outputCol="features")
-    learned = RandomForestClassifier(seed=1).fit(to_vectors.transform(spark.createDataFrame(train)))
-    scores = learned.transform(to_vectors.transform(spark.createDataFrame(test))).select("probability", "prediction")
-    theirs = scores.collect()
+    vectors = np.column_stack(list(columns.values()))
+    frames = (
+        frame_of(spark, {"features": vectors[part].tolist(), "label": rows["label"].to_numpy()[part]})
+        for part in (~held, held)
+    )
+    learned = RandomForestClassifier(seed=1).fit(next(frames))
+    theirs = learned.transform(next(frames)).select("probability", "prediction").collect()
     of_mllib = np.array([row["probability"][1] for row in theirs])
     label = test["label"].to_numpy()
     right = np.mean(np.array([row["prediction"] for row in theirs]) == label)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from mllib_metrics import frame_of
 from scipy import special, stats
 from sklearn import linear_model
 
@@ -65,25 +66,19 @@ def fitted(engine: Engine, label: str, columns: dict[str, Any] = SAMPLE, **optio
 
 @pytest.fixture(scope="module")
 def rows(spark: Any) -> Any:
-    from pyspark.ml.feature import VectorAssembler
-
-    table = spark.createDataFrame(pa.table({name: SAMPLE[name] for name in SAMPLE}).to_pandas()).coalesce(1)
-    made = VectorAssembler(inputCols=list(NAMES), outputCol="features").transform(table).cache()
+    made = frame_of(spark, {**SAMPLE, "features": np.column_stack([SAMPLE[name] for name in NAMES]).tolist()})
     yield made
     made.unpersist()
 
 
 MLLIBS = [
     ("gaussian", {"weight": "w", "offset": "o", "reg_param": 0.1}),
-    ("gaussian", {"link": "log", "weight": "w"}),
     ("binomial", {"weight": "w", "reg_param": 0.02}),
     ("binomial", {"link": "probit", "offset": "o"}),
-    ("binomial", {"link": "cloglog"}),
+    ("binomial", {"link": "cloglog", "fit_intercept": False}),
     ("poisson", {"weight": "w", "offset": "o"}),
     ("poisson", {"link": "sqrt", "reg_param": 0.03}),
-    ("poisson", {"fit_intercept": False}),
     ("gamma", {}),
-    ("gamma", {"link": "log", "reg_param": 0.05, "weight": "w", "offset": "o"}),
     ("tweedie", {"variance_power": 1.5, "link_power": 0.0, "weight": "w"}),
     ("tweedie", {"variance_power": 1.0, "link_power": 0.5}),
 ]
@@ -147,6 +142,7 @@ SKLEARN = [
 ]
 
 
+@pytest.mark.thorough
 def test_coefficients_are_those_of_scikit_learn(local: Engine, subtests: Any) -> None:
     x = np.column_stack([SAMPLE[name] for name in NAMES])
     scaled = (x - x.mean(axis=0)) / x.std(axis=0)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from class_scores import scored
+from mllib_metrics import frame_of
 from sklearn import linear_model
 
 from penstock import stages as st
@@ -61,6 +62,7 @@ def intercepts(model: PipelineModel) -> np.ndarray:
 # scikit-learn: C is 1 / (n * reg_param), on features that are standardised already
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_coefficients_are_those_of_scikit_learn(local: Engine, subtests: Any, classes: int) -> None:
     x, label, weights = sample(classes, scaled=True)
@@ -146,30 +148,12 @@ def test_features_that_are_the_same_share_their_coefficient(local: Engine) -> No
 # MLlib
 
 
-def mllib(spark: Any, x: np.ndarray, label: np.ndarray, weight: np.ndarray | None, **options: Any) -> Any:
-    from pyspark.ml.classification import LogisticRegression
-    from pyspark.ml.linalg import Vectors
-
-    weights = np.ones(len(x)) if weight is None else weight
-    rows = [(Vectors.dense(row), float(y), float(w)) for row, y, w in zip(x, label, weights, strict=True)]
-    given = spark.createDataFrame(rows, ["features", "label", "w"]).coalesce(1).cache()
-    if weight is not None:
-        options = {**options, "weightCol": "w"}
-    model = LogisticRegression(maxIter=1000, tol=1e-14, **options).fit(given)
-    return model, model.transform(given).select("rawPrediction", "probability", "prediction").collect()
-
-
 MLLIBS = [  # classes, family, reg_param, l1_ratio, standardization, fit_intercept, weighted
-    (2, "auto", 0.0, 0.0, True, True, False),
-    (2, "auto", 0.05, 0.0, True, True, True),
     (2, "auto", 0.05, 0.0, False, True, True),
-    (2, "auto", 0.02, 1.0, True, True, True),
     (2, "auto", 0.02, 0.5, False, True, False),
     (2, "auto", 0.05, 0.0, True, False, True),
     (2, "multinomial", 0.05, 0.0, True, True, False),
     (3, "auto", 0.0, 0.0, True, True, True),
-    (3, "auto", 0.05, 0.0, True, True, True),
-    (3, "auto", 0.02, 0.5, True, True, False),
     (3, "auto", 0.05, 0.0, False, False, False),
 ]
 
@@ -177,13 +161,21 @@ MLLIBS = [  # classes, family, reg_param, l1_ratio, standardization, fit_interce
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_everything_is_as_in_mllib(local: Engine, spark: Any, subtests: Any) -> None:
+    from pyspark.ml.classification import LogisticRegression
+
+    samples = {classes: sample(classes) for classes in (2, 3)}
+    frames = {
+        classes: frame_of(spark, {"features": x.tolist(), "label": label.astype(float), "w": weight})
+        for classes, (x, label, weight) in samples.items()
+    }
     for classes, family, reg_param, l1_ratio, standardization, fit_intercept, weighted in MLLIBS:
-        x, label, weight = sample(classes)
+        x, label, weight = samples[classes]
         used = weight if weighted else None
-        theirs, rows = mllib(
-            spark, x, label, used, family=family, regParam=reg_param, elasticNetParam=l1_ratio,
-            standardization=standardization, fitIntercept=fit_intercept,
-        )  # fmt: skip
+        theirs = LogisticRegression(
+            maxIter=1000, tol=1e-12, family=family, regParam=reg_param, elasticNetParam=l1_ratio,
+            standardization=standardization, fitIntercept=fit_intercept, **({"weightCol": "w"} if weighted else {}),
+        ).fit(frames[classes])  # fmt: skip
+        rows = theirs.transform(frames[classes]).select("rawPrediction", "probability", "prediction").collect()
         options = {"family": family, "reg_param": reg_param, "elastic_net_param": l1_ratio}
         options |= {"standardization": standardization, "fit_intercept": fit_intercept}
         with subtests.test(classes=classes, **options):
