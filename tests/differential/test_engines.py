@@ -20,6 +20,8 @@ from text_outputs import CSV, JSON_LINES, TextOutput
 from penstock.engines.base import Engine
 
 
+@pytest.mark.thorough
+@pytest.mark.one_cluster
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
 def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
     pq.write_table(table, folder / "a.parquet", row_group_size=3)
@@ -27,8 +29,9 @@ def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine:
     assert_same(partial(engine.read_parquet, folder / "a.parquet", fragment_bytes=1000), wanted, engine.name)
 
 
+@pytest.mark.one_cluster
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), writer=WRITERS)
-def test_every_engine_gives_what_was_written_as_csv(
+def test_every_engine_gives_what_csv_files_hold(
     table: pa.Table, writer: CsvWriter, engine: Engine, folder: Path
 ) -> None:
     assume(writer.can_write(table))
@@ -40,6 +43,7 @@ def test_every_engine_gives_what_was_written_as_csv(
 
 
 @pytest.mark.thorough
+@pytest.mark.one_cluster
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), output=st.sampled_from([CSV, JSON_LINES]))
 def test_every_engine_writes_the_same_text_and_reads_it_again(
     table: pa.Table, output: TextOutput, engine: Engine, local: Engine, folder: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from servers import serving
 from small_projects import pipeline_module
+
+from penstock.cli.commands import main
 
 ROOT = Path(__file__).parents[2]
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -87,9 +90,17 @@ def start(project: Path) -> Iterator[Start]:
         yield run
 
 
-def _local_digest(project: Path) -> str:
-    command = [sys.executable, "-m", "penstock", *FIT, "--overwrite"]
-    return _told(command, project, PYTHONPATH=f"{ROOT}{os.pathsep}{project / 'sent'}")["digest"]
+@pytest.fixture
+def local_digest(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What a job in this process learns, which forgets the modules of the project again."""
+    monkeypatch.chdir(project)
+    sys.path.insert(0, str(project / "sent"))
+    assert main([*FIT, "--device", "cpu"]) == 0
+    sys.path.remove(str(project / "sent"))
+    for module in ("helpers", "sent"):
+        sys.modules.pop(module)
+    shutil.rmtree(project / "model")
+    return json.loads(capsys.readouterr().out.splitlines()[-1])["digest"]
 
 
 def _told(command: list[Any], folder: Path, **environ: str) -> Any:
@@ -101,8 +112,8 @@ def _told(command: list[Any], folder: Path, **environ: str) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, start):
+@pytest.mark.services
+def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, start, local_digest):
     """Executors have the libraries, but of Penstock and of the user's modules only what was sent."""
     spark = Path(find_spec("pyspark").origin).parent
     run = [spark / "bin" / "spark-class"]
@@ -110,10 +121,9 @@ def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, sta
     master = "org.apache.spark.deploy.master.Master"
     address = start("master", r"Starting Spark master at (\S+)", [*run, master, "-h", "127.0.0.1", "-p", "0",
                     "--webui-port", "0"], SPARK_MASTER_OPTS="-Dspark.master.rest.enabled=false", **jvm)  # fmt: skip
-    for number in range(2):
-        start(f"worker{number}", r"Successfully registered with master (\S+)",
-              [*run, "org.apache.spark.deploy.worker.Worker", "-h", "127.0.0.1", "--webui-port", "0", "--cores", "1",
-               "--memory", "1g", "-d", project / "elsewhere" / f"worker{number}" / "work", address], **jvm)  # fmt: skip
+    start("worker", r"Successfully registered with master (\S+)",
+          [*run, "org.apache.spark.deploy.worker.Worker", "-h", "127.0.0.1", "--webui-port", "0", "--cores", "2",
+           "--memory", "1g", "-d", project / "elsewhere" / "worker" / "work", address], **jvm)  # fmt: skip
     installed = os.pathsep.join(path for path in sys.path if path.endswith("-packages"))
     python = project / "python"  # -S: no .pth file, so that the editable install is not there
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{installed}" exec {sys.executable} -S "$@"\n')
@@ -131,21 +141,20 @@ def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, sta
     submit = [ROOT / "spark-submit.sh", *options, ROOT / "jobs" / "fit.py", *FIT[1:], "--report", "report.html"]
     environ = {"PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": str(python)}
     told = _told(submit, project, SPARK_CONF_DIR=str(conf), SPARK_LOCAL_IP="127.0.0.1", **environ)
-    assert (told["engine"], told["digest"]) == ("spark", _local_digest(project))
+    assert (told["engine"], told["digest"]) == ("spark", local_digest)
     assert "<svg" in (project / "report.html").read_text()
 
 
 @pytest.mark.dask
-@pytest.mark.slow
-def test_a_job_runs_on_workers_of_dask_that_were_started_elsewhere(project, start):
+@pytest.mark.services
+def test_a_job_runs_on_a_worker_of_dask_that_was_started_elsewhere(project, start, local_digest):
     dask = [sys.executable, "-m", "dask"]
     address = start("scheduler", r"Scheduler at:\s+(\S+)", [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0",
                     "--no-dashboard"])  # fmt: skip
     path = f"{ROOT}{os.pathsep}{project / 'sent'}"
-    for number in range(2):
-        start(f"worker{number}", r"Registered to:\s+(\S+)", [*dask, "worker", address, "--host", "127.0.0.1",
-              "--nthreads", "1", "--no-dashboard"], PYTHONPATH=path)  # fmt: skip
+    start("worker", r"Registered to:\s+(\S+)", [*dask, "worker", address, "--host", "127.0.0.1",
+          "--nthreads", "1", "--no-dashboard"], PYTHONPATH=path)  # fmt: skip
     (project / "dask.yaml").write_text(f"engine: dask\ncluster: {address}\n")
     command = [sys.executable, "-m", "penstock", *FIT, "--engine", "dask.yaml"]
     told = _told(command, project, PYTHONPATH=path)
-    assert (told["engine"], told["digest"]) == ("dask", _local_digest(project))
+    assert (told["engine"], told["digest"]) == ("dask", local_digest)

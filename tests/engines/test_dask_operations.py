@@ -31,7 +31,7 @@ def many(monkeypatch):
 
 
 def tables(engine):
-    return engine.from_arrow(LINES, fragment_bytes=400), engine.from_arrow(ITEMS, fragment_bytes=100)
+    return engine.from_arrow(LINES, fragment_bytes=1000), engine.from_arrow(ITEMS, fragment_bytes=100)
 
 
 def joined(lines, items):
@@ -94,7 +94,7 @@ def test_few_rows_come_here_and_many_are_staged(engines, monkeypatch, most, sour
 def test_workers_hold_nothing_of_a_query_that_has_run_or_failed(engines, many):
     dask = engines.get("dask")
     assert grouped(*tables(dask)).count() == 14
-    broken = dask.from_arrow(LINES, fragment_bytes=400).map_partitions(refuse, LINES.schema)
+    broken = dask.from_arrow(LINES, fragment_bytes=1000).map_partitions(refuse, LINES.schema)
     with pytest.raises(UserCodeError, match="no such item"):
         grouped(broken, None).count()
     until(lambda: not held_of(dask.client, "group_by"))

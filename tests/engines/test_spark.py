@@ -289,6 +289,7 @@ def test_settings_for_one_machine_are_not_those_of_a_cluster(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.services
 def test_each_task_and_each_rank_on_a_cluster_sees_its_own_gpu():
     job = Path(__file__).parent / "spark_gpu_job.py"
     done = subprocess.run([sys.executable, str(job)], capture_output=True, text=True, timeout=280)

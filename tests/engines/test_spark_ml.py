@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from functools import partial
 
@@ -24,7 +23,7 @@ pytestmark = [
 ]
 
 RNG = np.random.default_rng(0)
-ROWS = 120
+ROWS = 48
 VECTORS = RNG.random((ROWS, 3))
 TABLE = pa.table(
     {
@@ -34,37 +33,46 @@ TABLE = pa.table(
         "rating": RNG.integers(1, 6, ROWS).astype(float),
         "vector": VECTORS.tolist(),
         "label": (VECTORS.sum(axis=1) > 1.5).astype(float),
-        "class": np.argmax(VECTORS, axis=1).astype(float),
         "text": [" ".join(RNG.choice(["a", "b", "c"], 4)) for _ in range(ROWS)],
         "basket": [sorted(set(RNG.choice(["tea", "milk", "bread"], 2))) for _ in range(ROWS)],
     }
 )
-KINDS = ("ALS", "FPGrowth", "Word2Vec", "LDA", "LinearSVC", "OneVsRest", "MinHashLSH")
 
 
-@functools.cache
-def estimator(kind):
+def als(**options):
+    from pyspark.ml.recommendation import ALS
+
+    few = {"rank": 2, "maxIter": 1, "numUserBlocks": 1, "numItemBlocks": 1, "seed": 1}
+    return partial(ALS, userCol="user", itemCol="item", **few, **options)
+
+
+def linear_svc():
+    from pyspark.ml.classification import LinearSVC
+
+    names = {"featuresCol": "vector", "predictionCol": "side", "rawPredictionCol": "margin"}
+    return partial(LinearSVC, maxIter=1, **names)
+
+
+def of_all_kinds():
+    """A pipeline of Spark ML with estimators of many kinds, one with another in it: they share its jobs."""
     from pyspark.ml import Pipeline
     from pyspark.ml.classification import LinearSVC, OneVsRest
     from pyspark.ml.clustering import LDA
     from pyspark.ml.feature import MinHashLSH, Tokenizer, Word2Vec
     from pyspark.ml.fpm import FPGrowth
-    from pyspark.ml.recommendation import ALS
 
-    words = [
+    rest = {"featuresCol": "vector", "predictionCol": "nearest"}
+    stages = [
         partial(Tokenizer, inputCol="text", outputCol="words"),
-        partial(Word2Vec, inputCol="words", outputCol="embedding", vectorSize=3, minCount=1, seed=1),
+        partial(Word2Vec, inputCol="words", outputCol="embedding", vectorSize=2, minCount=1, maxIter=1, seed=1),
+        partial(MinHashLSH, inputCol="vector", outputCol="hashes", numHashTables=2, seed=1),
+        partial(LDA, k=2, maxIter=1, featuresCol="vector", seed=1),
+        linear_svc(),
+        partial(OneVsRest, classifier=partial(LinearSVC, maxIter=1), **rest),
+        partial(FPGrowth, itemsCol="basket", predictionCol="added", minSupport=0.1, minConfidence=0.1),
+        als(),
     ]
-    svc = partial(LinearSVC, maxIter=3)
-    return {
-        "ALS": partial(ALS, rank=2, maxIter=2, userCol="user", itemCol="item", seed=1),
-        "FPGrowth": partial(FPGrowth, itemsCol="basket", minSupport=0.1, minConfidence=0.1),
-        "Word2Vec": partial(Pipeline, stages=words),
-        "LDA": partial(LDA, k=2, maxIter=2, featuresCol="vector", seed=1),
-        "LinearSVC": partial(LinearSVC, featuresCol="vector", maxIter=3),
-        "OneVsRest": partial(OneVsRest, featuresCol="vector", labelCol="class", classifier=svc),
-        "MinHashLSH": partial(MinHashLSH, inputCol="vector", outputCol="hashes", numHashTables=2, seed=1),
-    }[kind]
+    return partial(Pipeline, stages=stages)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +87,13 @@ def dataset(spark):
 
 @pytest.fixture(scope="module")
 def ratings(dataset):
-    return ps.Pipeline(st.SparkMLEstimator(estimator("ALS"))).fit(dataset)
+    return ps.Pipeline(st.SparkMLEstimator(als(coldStartStrategy="drop"))).fit(dataset)
+
+
+@pytest.fixture(scope="module")
+def stars(dataset, ratings):
+    """What ALS expects each user to rate each item."""
+    return ratings.transform(dataset).to_arrow()["prediction"].to_numpy()
 
 
 def built(maker):
@@ -98,7 +112,7 @@ def scored_by_spark(made, dataset, columns):
     """What Spark ML makes of the rows without this library, in order, vectors as lists."""
     from pyspark.ml.functions import array_to_vector
 
-    frame = dataset.engine.to_spark(dataset).withColumn("vector", array_to_vector("vector"))
+    frame = dataset.engine.to_spark(dataset).withColumn("vector", array_to_vector("vector")).cache()
     scored = made.fit(frame).transform(frame).orderBy("id").select(*columns)
     return [{name: _plain(row[name]) for name in columns} for row in scored.collect()]
 
@@ -118,40 +132,49 @@ def _plain(value):
     return value.toArray().tolist() if hasattr(value, "toArray") else value
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_those_of_spark_ml_also_after_saving(kind, dataset, tmp_path):
-    model = ps.Pipeline(st.SparkMLEstimator(estimator(kind))).fit(dataset)
-    made = model.stages[0].outputs()
-    scored = model.transform(dataset)
-    rows = scored.to_arrow()
-    assert rows["id"].to_pylist() == list(range(ROWS))
-    assert rows.schema == scored.schema
-    expected = scored_by_spark(built(estimator(kind)), dataset, made)
-    for row, other in zip(rows.select(made).to_pylist(), expected, strict=True):
-        for column in made:
-            assert _equal(row[column], other[column]), column
+def test_scores_of_a_saved_model_are_those_of_spark_ml(dataset, tmp_path):
+    model = ps.Pipeline(st.SparkMLEstimator(of_all_kinds())).fit(dataset)
     model.save(tmp_path / "model")
     loaded = ps.PipelineModel.load(tmp_path / "model")
     assert loaded.digest == model.digest
-    assert loaded.transform(dataset).to_arrow().equals(rows)
+    scored = loaded.transform(dataset)
+    rows = scored.to_arrow()
+    assert rows["id"].to_pylist() == list(range(ROWS))
+    assert rows.schema == scored.schema
+    made = loaded.stages[0].outputs()
+    assert len(made) == 10
+    expected = scored_by_spark(built(of_all_kinds()), dataset, made)
+    for row, other in zip(rows.select(made).to_pylist(), expected, strict=True):
+        for column in made:
+            assert _equal(row[column], other[column]), column
 
 
 def test_an_estimator_that_was_made_is_the_same_as_one_to_be_made(dataset):
-    models = [
-        ps.Pipeline(st.SparkMLEstimator(given)).fit(dataset)
-        for given in (estimator("LinearSVC"), built(estimator("LinearSVC")))
-    ]
-    one, other = (model.transform(dataset).select("rawPrediction").to_arrow() for model in models)
-    assert one.equals(other)
+    made = built(linear_svc())
+    for given in (linear_svc(), made):
+        stage = st.SparkMLEstimator(given).bind(dataset.schema)
+        assert _values_of(stage.estimator.build()) == _values_of(made)
+        assert stage.inputs() == ("vector",)
+        assert stage.outputs() == ("side", "margin")
 
 
-def test_stages_before_and_after_are_of_this_library(dataset):
+def _values_of(estimator):
+    return {param.name: value for param, value in estimator.extractParamMap().items()}
+
+
+def test_a_search_of_spark_ml_is_an_estimator_between_stages_of_this_library(dataset):
+    from pyspark.ml.evaluation import RegressionEvaluator
     from pyspark.ml.regression import LinearRegression
+    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
+    regression = LinearRegression(labelCol="rating", predictionCol="stars")
+    grid = ParamGridBuilder().addGrid(regression.regParam, [0.0, 1e6]).build()
+    measure = RegressionEvaluator(labelCol="rating", predictionCol="stars")
+    search = CrossValidator(estimator=regression, estimatorParamMaps=grid, evaluator=measure, numFolds=2, seed=1)
     stages = [
         st.StringIndexer("text", output_columns=["word"]),
         st.VectorAssembler(("vector", "word"), output="features"),
-        st.SparkMLEstimator(partial(LinearRegression, labelCol="rating", predictionCol="stars")),
+        st.SparkMLEstimator(search),
         st.StandardScaler("stars"),
     ]
     model = ps.Pipeline(*stages).fit(dataset)
@@ -159,48 +182,20 @@ def test_stages_before_and_after_are_of_this_library(dataset):
     assert stars.mean() == pytest.approx(0, abs=1e-9)
     assert stars.std(ddof=1) == pytest.approx(1)
     assert "rating" not in model.input_columns
-
-
-def test_a_search_of_spark_ml_is_an_estimator(dataset):
-    from pyspark.ml.evaluation import RegressionEvaluator
-    from pyspark.ml.regression import LinearRegression
-    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
-
-    regression = LinearRegression(featuresCol="vector", labelCol="rating")
-    grid = ParamGridBuilder().addGrid(regression.regParam, [0.0, 1e6]).build()
-    measure = RegressionEvaluator(labelCol="rating")
-    search = CrossValidator(estimator=regression, estimatorParamMaps=grid, evaluator=measure, numFolds=2, seed=1)
-    stage = st.SparkMLEstimator(search)
-    model = ps.Pipeline(stage).fit(dataset)
-    assert model.transform(dataset).to_arrow()["prediction"].null_count == 0
-    assert model.stages[0].training_columns() == ("vector", "rating")
-    assert len(stage.fitted_model(dataset.engine, model.fitted[0]).avgMetrics) == 2
+    assert model.stages[2].training_columns() == ("features", "rating")
+    assert len(model.stages[2].fitted_model(dataset.engine, model.fitted[2]).avgMetrics) == 2
 
 
 def test_a_transformer_scores_as_it_is_a_null_in_a_vector_as_nan(spark):
-    from pyspark.ml.feature import VectorAssembler, VectorSlicer
+    from pyspark.ml.feature import VectorAssembler
 
     rows = pa.table(
         {"x": [1.0, 2.0], "row": [3.0, 4.0], "v": pa.array([[1.0, None], [2.0, 3.0]], pa.list_(pa.float32()))}
     )
     dataset = spark.from_arrow(rows)
-    found = (
-        ps.Pipeline(
-            st.SparkMLEstimator(partial(VectorAssembler, inputCols=["x", "row"], outputCol="both")),
-            st.SparkMLEstimator(partial(VectorSlicer, inputCol="v", outputCol="second", indices=[1])),
-        )
-        .fit(dataset)
-        .transform(dataset)
-        .to_arrow()
-    )
-    assert found["both"].to_pylist() == [[1.0, 3.0], [2.0, 4.0]]
-    assert np.array(found["second"].to_pylist(), dtype=float)[:, 0] == pytest.approx([np.nan, 3.0], nan_ok=True)
-
-
-def test_rows_that_are_filtered_have_their_own_scores(dataset, ratings):
-    all_rows = ratings.transform(dataset).to_arrow().to_pylist()
-    some = ratings.transform(dataset.filter(nw.col("user") > 4)).to_arrow().to_pylist()
-    assert some == [row for row in all_rows if row["user"] > 4]
+    together = partial(VectorAssembler, inputCols=["x", "row", "v"], outputCol="all")
+    found = ps.Pipeline(st.SparkMLEstimator(together)).fit(dataset).transform(dataset).to_arrow()["all"].to_pylist()
+    np.testing.assert_array_equal(np.array(found, dtype=float), [[1.0, 3.0, 1.0, np.nan], [2.0, 4.0, 2.0, 3.0]])
 
 
 @pytest.fixture
@@ -213,44 +208,34 @@ def shuffling(spark):
     spark.session.conf.set(name, before)
 
 
-def test_rows_have_their_own_scores_where_spark_shuffles_them(dataset, ratings, shuffling):
-    found = ratings.transform(dataset).to_arrow()
-    by_pair = {}
-    for user, item, score in zip(*(found[name].to_pylist() for name in ("user", "item", "prediction")), strict=True):
-        assert by_pair.setdefault((user, item), score) == score
-    assert found["id"].to_pylist() == list(range(ROWS))
+def test_other_rows_that_are_filtered_and_that_spark_shuffles_have_their_own_scores(spark, ratings, stars, shuffling):
+    other = spark.from_arrow(TABLE.slice(7, 40), fragment_bytes=4000).filter(nw.col("user") > 2)
+    found = ratings.transform(other).to_arrow()
+    places = [place for place in range(7, 47) if TABLE["user"][place].as_py() > 2]
+    assert found["id"].to_pylist() == places
+    assert found["prediction"].to_numpy().tolist() == stars[places].tolist()
 
 
-def test_other_rows_than_those_fitted_on_are_scored(spark, dataset, ratings):
-    scored = ratings.transform(spark.from_arrow(TABLE.slice(7, 20))).to_arrow()["prediction"].to_pylist()
-    assert scored == ratings.transform(dataset).to_arrow()["prediction"].to_pylist()[7:27]
-
-
-def test_scores_are_evaluated(dataset, ratings):
+def test_scores_are_evaluated(dataset, ratings, stars):
     measured = ratings.evaluate(dataset, st.RegressionEvaluator(label="rating"))
-    scored = ratings.transform(dataset).to_polars()
-    assert measured["mse"] == pytest.approx(((scored["prediction"] - scored["rating"]) ** 2).mean())
+    assert measured["mse"] == pytest.approx(((stars - TABLE["rating"].to_numpy()) ** 2).mean())
 
 
-def test_the_fitted_model_is_that_of_spark_ml(dataset):
-    model = ps.Pipeline(st.SparkMLEstimator(estimator("FPGrowth"))).fit(dataset)
-    found = model.stages[0].fitted_model(dataset.engine, model.fitted[0]).freqItemsets.collect()
-    baskets = [set(basket) for basket in TABLE["basket"].to_pylist()]
-    assert {frozenset(row["items"]): row.freq for row in found} == {
-        frozenset(row["items"]): sum(set(row["items"]) <= basket for basket in baskets) for row in found
-    }
+def test_the_fitted_model_is_that_of_spark_ml_and_scores_are_of_its_factors(dataset, ratings, stars):
+    model = ratings.stages[0].fitted_model(dataset.engine, ratings.fitted[0])
+    users, items = ({row.id: row.features for row in each.collect()} for each in (model.userFactors, model.itemFactors))
+    pairs = zip(TABLE["user"].to_pylist(), TABLE["item"].to_pylist(), strict=True)
+    assert stars == pytest.approx([np.dot(users[user], items[item]) for user, item in pairs], rel=1e-5)
 
 
-def test_a_row_without_a_result_is_an_error(spark, dataset):
-    dropping = partial(estimator("ALS"), maxIter=1, coldStartStrategy="drop")
-    model = ps.Pipeline(st.SparkMLEstimator(dropping)).fit(dataset)
+def test_a_row_without_a_result_is_an_error(spark, ratings):
     unknown = spark.from_arrow(pa.table({"user": [1, 1000], "item": [1, 1]}))
     with pytest.raises(RowCountError, match="no value for some of the rows"):
-        model.transform(unknown).to_arrow()
+        ratings.transform(unknown).to_arrow()
 
 
 def test_another_engine_rows_by_themselves_and_a_search_of_this_library_refuse_it(local, dataset, ratings):
-    rows, stage = local.from_arrow(TABLE), st.SparkMLEstimator(estimator("ALS"))
+    rows, stage = local.from_arrow(TABLE), st.SparkMLEstimator(als())
     with pytest.raises(ConfigError, match=r"SparkMLEstimator of ALS is computed by Spark.*'local'"):
         ps.Pipeline(stage).fit(rows)
     for given in (rows, dataset.engine.to_spark(dataset)):
@@ -258,7 +243,7 @@ def test_another_engine_rows_by_themselves_and_a_search_of_this_library_refuse_i
             ratings.transform(given)
     with pytest.raises(ConfigError, match="no rows by themselves"):
         ratings.predict({"user": 1, "item": 1})
-    grid = {"SparkMLEstimator.estimator": [estimator("ALS")]}
+    grid = {"SparkMLEstimator.estimator": [als()]}
     search = ps.CrossValidator(ps.Pipeline(stage), grid, st.RegressionEvaluator(label="rating"), folds=2)
     with pytest.raises(ConfigError, match="Tune it by Spark ML"):
         search.fit(dataset)

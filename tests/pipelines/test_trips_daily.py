@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,20 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def march(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EtlRun]:
+    """What a run leaves in a folder, and what it tells."""
+    made = tmp_path_factory.mktemp("march")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        return made, run(raw, run_id="march")
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(march: tuple[Path, EtlRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of what the run has left, to work in."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return shutil.copytree(march[0], tmp_path, dirs_exist_ok=True)
 
 
 def run(raw: Path, *late: str, **options: Any) -> EtlRun:
@@ -86,8 +97,8 @@ def parts(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.thorough
-def test_days_of_boroughs_are_those_of_a_database_and_every_trip_is_accounted_for(raw, folder):
-    made = run(raw)
+def test_days_of_boroughs_are_those_of_a_database_and_every_trip_is_accounted_for(raw, march, folder):
+    made = march[1]
     assert_frame_equal(daily(), expected(raw), check_dtypes=False)
     clean = made.outputs["clean"]
     assert made.inputs["trips"].rows == 6_000 == clean.rows_read == clean.rows + sum(clean.quarantined.values())
@@ -100,7 +111,6 @@ def test_days_of_boroughs_are_those_of_a_database_and_every_trip_is_accounted_fo
 
 @pytest.mark.thorough
 def test_a_run_again_leaves_the_same_bytes(raw, folder):
-    run(raw, run_id="march")
     before = parts(folder)
     assert len(before) > 2 * 31
     run(raw, run_id="march")
@@ -109,7 +119,6 @@ def test_a_run_again_leaves_the_same_bytes(raw, folder):
 
 @pytest.mark.thorough
 def test_the_late_trips_of_a_day_are_merged(raw, folder):
-    run(raw)
     before = daily()
     made = run(raw, "late.csv").outputs["daily"]
     after = daily()
@@ -124,13 +133,13 @@ def test_the_late_trips_of_a_day_are_merged(raw, folder):
 
 
 @pytest.mark.thorough
-def test_the_model_forecasts_from_days_before(raw, folder):
-    run(raw)
+def test_the_model_forecasts_from_days_before(folder):
     model = ps.PipelineModel.load("models/trips_daily")
     assert model.predict({"trips_lag_1": 80, "trips_lag_7": 80})["prediction"] == pytest.approx(80, rel=0.3)
 
 
-def test_the_same_on_every_engine(raw, folder, distributed_engine, monkeypatch):
+@pytest.mark.one_cluster
+def test_the_same_on_a_cluster_as_in_this_process(raw, folder, distributed_engine, monkeypatch):
     class Started:
         def __enter__(self):
             return distributed_engine
@@ -138,7 +147,6 @@ def test_the_same_on_every_engine(raw, folder, distributed_engine, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    run(raw)
     local, model = daily(), ps.PipelineModel.load("models/trips_daily").preprocessing_digest
     monkeypatch.setattr("penstock.engines.local.settings.LocalSettings.start", lambda settings, progress: Started())
     run(raw)

@@ -15,7 +15,7 @@ from penstock.engines.relational import RelationalEngine
 def ask(engine: RelationalEngine, text: str, **tables: pa.Table) -> Dataset:
     """Return the dataset of a query over sales, shops and other tables, which lie in several fragments."""
     given = {"sales": SALES, "shops": SHOPS, **tables}
-    return engine.sql(text, **{name: engine.from_arrow(table, fragment_bytes=200) for name, table in given.items()})
+    return engine.sql(text, **{name: engine.from_arrow(table, fragment_bytes=500) for name, table in given.items()})
 
 
 def check(engine: RelationalEngine, text: str, **tables: pa.Table) -> list[dict[str, Any]]:
