@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -77,7 +77,21 @@ def test_rows(engine, a): ...
 @pytest.mark.one_cluster
 def test_alone(distributed_engine): ...
 """
-COLLECT = ("-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider", "--collect-only", "-q")
+OPTIONS = [
+    "", "--fast", "--products", "--engines local", "--engines dask", "--engines flink", "--fast --engines dask",
+]  # fmt: skip
+COLLECT = """
+import contextlib, io, json, sys
+import pytest
+
+quiet = ("-p", "no:randomly", "-p", "no:cacheprovider", "--collect-only", "-q")
+found = {}
+for options in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+        code = pytest.main([*quiet, *options.split()])
+    found[options] = (code, said.getvalue())
+json.dump(found, sys.stdout)
+"""
 FILES = {
     "marked": MARKED,
     **{mark: PRODUCT.replace("MARK", mark) for mark in ("pairwise", "each_value", "exhaustive")},
@@ -128,23 +142,27 @@ CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "te
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory):
-    """A function that returns the tests of a file that are collected with some options, in a process of its own."""
+    """A function that returns the tests of a file that are collected with some options; one process collects all."""
     folder = tmp_path_factory.mktemp("tiers")
     configure(folder)
     for name, code in FILES.items():
         (folder / f"test_{name}.py").write_text(code)
 
-    @functools.cache
-    def collect(*options: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, *COLLECT, *options], cwd=folder, capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return sorted(line for line in done.stdout.splitlines() if "::" in line)
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT],
+        input=json.dumps(OPTIONS),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
 
     def collected_of(name: str, *options: str) -> list[str]:
-        file = f"test_{name}.py::"
-        return [line.removeprefix(file) for line in collect(*options) if line.startswith(file)]
+        (code, said), file = found[" ".join(options)], f"test_{name}.py::"
+        assert code == 0, said
+        return [line.removeprefix(file) for line in sorted(said.splitlines()) if line.startswith(file)]
 
     return collected_of
 
@@ -165,16 +183,19 @@ def test_the_whole_suite_is_everything_on_every_engine(collected):
     assert collected("marked") == sorted(LOCAL + MARKS + CLUSTERS)
 
 
+@pytest.mark.thorough
 def test_on_the_local_engine_alone_no_test_asks_for_a_cluster(collected):
     assert collected("marked", "--engines", "local") == sorted(LOCAL + MARKS)
 
 
+@pytest.mark.thorough
 def test_the_fast_tier_may_be_asked_for_on_an_engine(collected):
     assert collected("marked", "--fast", "--engines", "dask") == sorted(
         ["test_plain", "test_here", "test_store[disk]", "test_engine[dask]", "test_cluster[dask]", "test_dask"]
     )
 
 
+@pytest.mark.thorough
 def test_an_engine_that_is_not_known_is_refused(collected):
     with pytest.raises(AssertionError, match="flink is not one of local, dask"):
         collected("marked", "--engines", "flink")
@@ -201,16 +222,19 @@ def test_of_any_product_the_fast_tier_tries_every_value(collected):
     assert values(some) == values(every)
 
 
+@pytest.mark.thorough
 def test_of_a_product_so_marked_every_value_is_tried(collected):
     some, every = collected("each_value"), collected("each_value", "--products")
     assert len(some) == 3 < len(every) == 24
     assert values(some) == values(every)
 
 
+@pytest.mark.thorough
 def test_parameters_that_are_given_together_are_no_product(collected):
     assert len(collected("joint", "--fast")) == 4
 
 
+@pytest.mark.thorough
 def test_clusters_share_the_rows_of_a_test_that_says_nothing_of_an_engine(collected):
     engines = {"local": [], "dask": [], "spark": []}
     rows, alone = of_rows_and_alone(collected("above"))

@@ -37,7 +37,7 @@ ESTIMATORS = {
     "transformer": PenstockTransformer([IMPUTED, st.StandardScaler(EVERY)]),
     "regressor": PenstockRegressor([IMPUTED, st.LinearRegression("y")]),
     "classifier": PenstockClassifier([IMPUTED, LOGISTIC]),
-    "boosted trees": PenstockClassifier([st.XGBoostClassifier("y", num_boost_round=5)]),
+    "boosted trees": PenstockClassifier([st.XGBoostClassifier("y", num_boost_round=2)]),
 }
 EXPECTED_FAILED_CHECKS = {
     "check_array_api_input": "scikit-learn itself leaves it out, unless SCIPY_ARRAY_API was set before scipy's import",

@@ -116,6 +116,7 @@ def test_a_fit_a_transform_and_a_write_read_each_column_once(data, reads, tmp_pa
     assert model.digest == pipeline.fit(data).digest
 
 
+@pytest.mark.thorough
 def test_no_result_depends_on_it(data, subtests):
     made = {
         "none": data,
@@ -134,6 +135,7 @@ def test_no_result_depends_on_it(data, subtests):
                     assert dataset.to_arrow() == again.to_arrow()
 
 
+@pytest.mark.thorough
 def test_a_split_has_the_same_rows(data):
     for rows in (data, data.filter(nw.col("n") % 4 != 1)):
         parts = rows.persist().split([0.7, 0.3], seed=5)
@@ -154,6 +156,7 @@ def test_a_split_is_persisted_as_the_part_that_it_is(data, reads):
     assert not reads
 
 
+@pytest.mark.thorough
 def test_folds_learn_the_same_persisted_before_or_after(data):
     pipeline = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"))
     plain = data.folds(3, seed=2)[1].train
@@ -471,7 +474,7 @@ def test_many_threads_get_the_same_rows(data):
     expected, wrong = table(), []
 
     def read(seed):
-        for columns in np.random.default_rng(seed).permuted([["x", "n", "s", "l", "d", "b"]] * 15, axis=1)[:, :3]:
+        for columns in np.random.default_rng(seed).permuted([["x", "n", "s", "l", "d", "b"]] * 8, axis=1)[:, :3]:
             names = [str(name) for name in columns]
             if persisted.select(*names).to_arrow() != expected.select(names):
                 wrong.append(names)

@@ -49,4 +49,5 @@ def main(name: str, storage: str, kills: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    for name, storage in zip(sys.argv[2::2], sys.argv[3::2], strict=True):
+        main(name, storage, int(sys.argv[1]), seed=1)

@@ -23,7 +23,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.search.validation import train_and_validation
 
-ROWS = 300
+ROWS = 150
 
 
 def table(classes: int = 2) -> pa.Table:
@@ -49,7 +49,7 @@ def bayes(**options: Any) -> ps.Pipeline:
     return ps.Pipeline(st.StandardScaler(("x", "z")), st.NaiveBayes("y", **options))
 
 
-def predictions_by_hand(pipeline: ps.Pipeline | ps.CalibratedClassifier, data: Dataset, folds: int = 5) -> pa.Table:
+def predictions_by_hand(pipeline: ps.Pipeline | ps.CalibratedClassifier, data: Dataset, folds: int) -> pa.Table:
     """Return every row scored by a model that was fitted without it, by a plain loop."""
     parts = [pipeline.fit(fold.train).transform(fold.validation).to_arrow() for fold in data.folds(folds)]
     return pa.concat_tables(parts).sort_by("row")
@@ -78,12 +78,12 @@ def test_calibrated_probabilities_are_those_of_scikit_learn(local: Engine, metho
     rows = table(3)
     data = dataset(local, rows)
     x, y = np.column_stack([rows["x"], rows["z"]]), np.array(rows["y"].to_pylist())
-    splits = [[fold.train.to_arrow()["row"], fold.validation.to_arrow()["row"]] for fold in data.folds(5)]
+    splits = [[fold.train.to_arrow()["row"], fold.validation.to_arrow()["row"]] for fold in data.folds(3)]
     theirs = CalibratedClassifierCV(
         make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, tol=1e-10)),
         method=method, ensemble=False, cv=[tuple(map(np.array, split)) for split in splits],
     ).fit(x, y)  # fmt: skip
-    model = ps.CalibratedClassifier(logistic(tol=1e-10), method=method).fit(data)
+    model = ps.CalibratedClassifier(logistic(tol=1e-10), method=method, folds=3).fit(data)
     found = np.array(model.transform(data).to_arrow()["probability"].to_pylist())
     np.testing.assert_allclose(found, theirs.predict_proba(x), atol=1e-4)
 
@@ -91,8 +91,8 @@ def test_calibrated_probabilities_are_those_of_scikit_learn(local: Engine, metho
 @pytest.mark.thorough
 def test_a_tuned_threshold_is_the_best_of_all_out_of_fold(local: Engine) -> None:
     data = dataset(local, table())
-    model = ps.TunedThreshold(bayes(weight="w"), "fMeasure", beta=2.0, folds=3).fit(data)
-    scored = predictions_by_hand(bayes(weight="w"), data, folds=3)
+    model = ps.TunedThreshold(bayes(weight="w"), "fMeasure", beta=2.0, folds=2).fit(data)
+    scored = predictions_by_hand(bayes(weight="w"), data, folds=2)
     told, label, weights = scored["probability"].to_numpy(), np.array(scored["y"]) == "b", scored["w"].to_numpy()
     values = {
         each: fbeta_score(label, told >= each, beta=2, sample_weight=weights) for each in sorted(told, reverse=True)
@@ -148,7 +148,7 @@ def test_a_saved_model_predicts_rows_as_it_transforms(local: Engine, tmp_path: P
 @pytest.mark.thorough
 def test_a_threshold_of_calibrated_probabilities_is_nested(local: Engine) -> None:
     data = dataset(local, table())
-    calibrated = ps.CalibratedClassifier(bayes(), folds=3)
+    calibrated = ps.CalibratedClassifier(bayes(), folds=2)
     model = ps.TunedThreshold(calibrated, "f1", folds=2).fit(data)
     scored = local.from_arrow(predictions_by_hand(calibrated, data, folds=2))
     by_hand = ps.Pipeline(st.ThresholdTuner("y", metric="f1")).fit(scored)
@@ -192,7 +192,7 @@ def test_of_folds_in_time_only_what_comes_later_is_learned_from(local: Engine) -
     data = dataset(local, table())
     folds = data.folds(2, time="row")
     model = ps.TunedThreshold(bayes(), "f1", folds=folds).fit(data)
-    assert sum(model.fitted[-1]["confusion"].values()) == sum(fold.validation.count() for fold in folds) == 200
+    assert sum(model.fitted[-1]["confusion"].values()) == sum(fold.validation.count() for fold in folds) == 2 * ROWS / 3
 
 
 def test_what_is_no_pipeline_of_a_classifier_method_metric_or_label_is_refused_before_reading(local: Engine) -> None:

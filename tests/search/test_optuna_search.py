@@ -66,7 +66,7 @@ def test_a_study_that_starts_anew_after_every_batch_is_the_undisturbed_one(tmp_p
     own = functools.partial(samplers.TPESampler, n_startup_trials=4)
     for place, sampler in enumerate(("tpe", "random", "gp", "cmaes", own, samplers.NSGAIISampler, samplers.QMCSampler)):
         with subtests.test(sampler=str(sampler)):
-            tried, n = (curves, 24) if sampler == "cmaes" else (space(), 9 if sampler == "gp" else 14)
+            tried, n = (curves, 16) if sampler == "cmaes" else (space(), 9 if sampler == "gp" else 10)
             how = {"sampler": sampler, "n_trials": n, "batch_size": 4, "seed": 2, "pruner": "hyperband"}
             made = ps.optuna_search(tried, **how)
             expected = table(run(made.start({}, "minimize")))
@@ -179,7 +179,7 @@ def test_pruners_stop_bad_trials_and_keep_the_best(curves):
     from optuna.pruners import ThresholdPruner
 
     for pruner in ("successive_halving", "hyperband", ThresholdPruner(upper=4.0)):
-        study = run_curves(ps.optuna_search(curves, n_trials=40, batch_size=5, pruner=pruner).start({}, "minimize"))
+        study = run_curves(ps.optuna_search(curves, n_trials=30, batch_size=5, pruner=pruner).start({}, "minimize"))
         by_state: dict[str, list[float]] = {}
         for trial in study.trials:
             by_state.setdefault(study.outcomes[trial.number].state, []).append(loss(trial.params))

@@ -38,7 +38,10 @@ SEARCHES: dict[str, tuple[ps.Pipeline, Any, Any]] = {
             st.TargetEncoder("c", label="clicked"),
             st.LogisticRegression("clicked", features=("x", "c"), weight="weight"),
         ),
-        {"TargetEncoder.smoothing": [0.0, 20.0], "LogisticRegression.reg_param": [0.0, 0.01]},
+        [
+            {"TargetEncoder.smoothing": [0.0], "LogisticRegression.reg_param": [0.0, 0.01]},
+            {"TargetEncoder.smoothing": [20.0]},
+        ],
         st.BinaryClassificationEvaluator(label="clicked", weight="weight"),
     ),
     "rows dropped": (
@@ -57,13 +60,16 @@ SEARCHES: dict[str, tuple[ps.Pipeline, Any, Any]] = {
     ),
     "boosted": (
         ps.Pipeline(
-            st.StringIndexer("c"), st.XGBoostClassifier("clicked", features=("x", "z", "c"), num_boost_round=8)
+            st.StringIndexer("c"), st.XGBoostClassifier("clicked", features=("x", "z", "c"), num_boost_round=4)
         ),
-        {"StringIndexer.min_frequency": [1, 150], "XGBoostClassifier.max_depth": [2, 4]},
+        [
+            {"StringIndexer.min_frequency": [1], "XGBoostClassifier.max_depth": [2, 4]},
+            {"StringIndexer.min_frequency": [60]},
+        ],
         CLICKED,
     ),
     "stopped early": (
-        ps.Pipeline(st.XGBoostRegressor("price", features=NUMBERS, num_boost_round=40, early_stopping_rounds=2)),
+        ps.Pipeline(st.XGBoostRegressor("price", features=NUMBERS, num_boost_round=20, early_stopping_rounds=2)),
         {"XGBoostRegressor.learning_rate": [0.1, 0.9]},
         PRICE,
     ),
@@ -87,7 +93,7 @@ def _scored(pipeline: ps.Pipeline, fold: Any, evaluators: Any) -> dict[str, floa
 
 
 def dataset(engine: Engine) -> Dataset:
-    return engine.from_arrow(labelled(), fragment_bytes=30_000)
+    return engine.from_arrow(labelled(400), fragment_bytes=13_000)
 
 
 @pytest.mark.parametrize("name", SEARCHES)

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pytest
 import scipy.sparse
 from gathering import by_name, cut, discovered, gathered, states_of
 
@@ -25,9 +26,9 @@ from penstock.statistics.unfilled import UnfilledResult
 from penstock.testing.compare import demand_equal
 
 s = by_name()
-ROWS = 240
+ROWS = 120
 VECTOR = sparse.columns("v")
-PLACES = (0, 1, 1, 90, 239)
+PLACES = (0, 1, 1, 50, 119)
 
 
 @cache
@@ -137,6 +138,7 @@ def test_every_statistic_has_an_example_here():
     assert {type(each) for each in examples()} == discovered()
 
 
+@pytest.mark.thorough
 def test_rows_in_any_order_and_partitions_have_one_result(subtests):
     rows = table().take(np.random.default_rng(1).permutation(ROWS))
     for statistic in examples():
@@ -144,6 +146,7 @@ def test_rows_in_any_order_and_partitions_have_one_result(subtests):
             demand_same(gathered(statistic, *cut(rows, *PLACES)), gathered(statistic, table()), repr(statistic))
 
 
+@pytest.mark.thorough
 def test_merging_is_associative_and_leaves_the_states_as_they_were(subtests):
     for statistic in examples():
         with subtests.test(repr(statistic)):
@@ -155,6 +158,7 @@ def test_merging_is_associative_and_leaves_the_states_as_they_were(subtests):
             demand_same(statistic.finish(left), statistic.finish(right), repr(statistic))
 
 
+@pytest.mark.thorough
 def test_states_that_were_pickled_or_stored_merge_with_those_that_were_not(subtests):
     for statistic in examples():
         with subtests.test(repr(statistic)):
@@ -167,6 +171,7 @@ def test_states_that_were_pickled_or_stored_merge_with_those_that_were_not(subte
                 demand_same(statistic.finish(statistic.merge([one, kept])), expected, repr(statistic))
 
 
+@pytest.mark.thorough
 def test_no_rows_are_no_rows_in_however_many_partitions(subtests):
     for statistic in examples():
         with subtests.test(repr(statistic)):

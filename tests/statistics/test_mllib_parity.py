@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from gathering import cut, gathered
+from mllib_metrics import frame_of, metrics_of
 
 from penstock.statistics import BinaryCurve, RegressionErrors
 
@@ -23,11 +24,6 @@ def spark(request, engines):
 def in_parts(statistic, data, parts=3):
     table = pa.table(data)
     return gathered(statistic, *cut(table, *(len(table) * place // parts for place in range(1, parts))))
-
-
-def spark_frame(spark, data):
-    rows = zip(*(column.tolist() for column in data.values()), strict=True)
-    return spark.createDataFrame(list(rows), list(data))
 
 
 def binary_data(case):
@@ -53,12 +49,13 @@ def test_areas_are_mllibs(spark, case):
     from pyspark.ml.evaluation import BinaryClassificationEvaluator
 
     data = binary_data(case)
-    frame = spark_frame(spark, data)
-    for options in ({}, {"weightCol": "weight"}):
+    frame = frame_of(spark, data)
+    for weighted in (True,) if "weights" in case else (False, True):
+        options = {"weightCol": "weight"} if weighted else {}
         evaluator = BinaryClassificationEvaluator(rawPredictionCol="score", numBins=0, **options)
-        curve = in_parts(BinaryCurve(("score", "label", "weight") if options else ("score", "label")), data)
-        for metric, found in {"areaUnderROC": curve.area_under_roc, "areaUnderPR": curve.area_under_pr}.items():
-            assert found == pytest.approx(evaluator.setMetricName(metric).evaluate(frame), rel=1e-12), metric
+        curve = in_parts(BinaryCurve(("score", "label", "weight") if weighted else ("score", "label")), data)
+        found = {"areaUnderROC": curve.area_under_roc, "areaUnderPR": curve.area_under_pr}
+        assert found == pytest.approx(metrics_of(evaluator, frame, found), rel=1e-12)
 
 
 def regression_data(case):
@@ -79,31 +76,18 @@ def regression_data(case):
     return {"prediction": prediction, "label": label, "weight": weight}
 
 
-OF_MLLIB = {
-    "rmse": "rootMeanSquaredError", "mse": "meanSquaredError", "mae": "meanAbsoluteError", "var": "explainedVariance",
-}  # fmt: skip
-"""Metrics by what MLlib calls them where it tells all of one pass; they do not depend on the origin."""
-
-
 @pytest.mark.parametrize("case", ["normal", "zeros", "zero_weights", "light", "worse_than_mean", "two_rows"])
 def test_regression_metrics_are_mllibs(spark, case):
-    data = regression_data(case)
-    frame = spark_frame(spark, data)
-    for weighted in (False, True):
-        columns = ("prediction", "label", "weight") if weighted else ("prediction", "label")
-        errors = in_parts(RegressionErrors(columns), data)
-        plain, through_origin = (of_mllib(frame, weighted, through) for through in (False, True))
-        found = {name: getattr(errors, name) for name in OF_MLLIB}
-        expected = {name: getattr(plain, theirs)() for name, theirs in OF_MLLIB.items()}
-        assert found == pytest.approx(expected, rel=1e-12)
-        assert [errors.r2(), errors.r2(True)] == pytest.approx([plain.r2(), through_origin.r2()], rel=1e-12)
-
-
-def of_mllib(frame, weighted, through_origin):
-    """Return all the metrics that MLlib has of one pass."""
     from pyspark.ml.evaluation import RegressionEvaluator
 
-    options = {"weightCol": "weight"} if weighted else {}
-    evaluator = RegressionEvaluator(throughOrigin=through_origin, **options)
-    evaluator._transfer_params_to_java()
-    return evaluator._java_obj.getMetrics(frame._jdf)
+    data = regression_data(case)
+    frame = frame_of(spark, data)
+    for weighted in (True,) if case in ("zero_weights", "light") else (False, True):
+        columns = ("prediction", "label", "weight") if weighted else ("prediction", "label")
+        errors = in_parts(RegressionErrors(columns), data)
+        options = {"weightCol": "weight"} if weighted else {}
+        for through_origin in (False, True):
+            found = {name: getattr(errors, name) for name in ("rmse", "mse", "mae", "var")}
+            found["r2"] = errors.r2(through_origin)
+            evaluator = RegressionEvaluator(throughOrigin=through_origin, **options)
+            assert found == pytest.approx(metrics_of(evaluator, frame, found), rel=1e-12)

@@ -57,16 +57,17 @@ def test_rows_by_themselves_no_rows_and_a_loaded_model_are_scored_the_same(local
     for name, stage in TRAINERS.items():
         with subtests.test(name):
             model = fit(local, stage)
-            together, rows = scored(model, dataset(local, table())), table().to_pylist()[:20]
+            together, rows = scored(model, dataset(local, table())), table().slice(0, 5).to_pylist()
             model.save(tmp_path / name)
             again = PipelineModel.load(tmp_path / name)
             assert (again.stages, again.digest) == (model.stages, model.digest)
             assert scored(again, dataset(local, table())).equals(together)
-            assert [again.predict(row) for row in rows] == together.to_pylist()[:20]
-            assert again.predict(rows) == together.to_pylist()[:20]
+            assert [again.predict(row) for row in rows] == together.slice(0, 5).to_pylist()
+            assert again.predict(rows * 4) == together.slice(0, 5).to_pylist() * 4
             assert scored(model, local.from_arrow(table().slice(0, 0))).equals(together.slice(0, 0))
 
 
+@pytest.mark.thorough
 def test_a_row_without_a_vector_or_a_number_has_nulls(local: Engine, subtests) -> None:
     first = table().slice(0, 3).to_pylist()
     holes = [first[0], {**first[1], **dict.fromkeys(VECTOR)}, {**first[2], "b": None}]
@@ -89,7 +90,7 @@ def test_indices_that_training_had_not_count_for_nothing(local: Engine, subtests
         with subtests.test(name):
             model = fit(local, stage)
             for one, other in ((longer, MATRIX), (MATRIX[:, :9], short)):
-                found, expected = (scored(model, dataset(local, table(each), 4000)) for each in (one, other))
+                found, expected = (scored(model, dataset(local, table(each), 20_000)) for each in (one, other))
                 assert found.equals(expected)
 
 
@@ -197,7 +198,7 @@ def test_rows_that_hold_no_vector_are_refused_with_their_place_at_fit_and_when_t
     local: Engine, name: str, subtests
 ) -> None:
     stage, model = TRAINERS[name], fit(local, TRAINERS[name])
-    for given, message in FAULTS:
+    for given, message in FAULTS if name == "linear" else FAULTS[::4]:
         data = dataset(local, faulty(table(), 333, *given))
         for read in (Pipeline(stage).fit, lambda rows: model.transform(rows).to_arrow()):
             with subtests.test(given=given), pytest.raises(DataValueError, match=message) as caught:
