@@ -43,7 +43,7 @@ test-faults: $(VENV)/.dev ## kills, lost workers, stragglers, elastic trainings,
 	tools/java.sh $(BIN)/python
 	$(PYTEST) -m "faults and not services" $(ARGS)
 
-test-services: $(VENV)/.dev ## with other products: PostgreSQL, MLflow, parts of Airflow, Rotel, Chromium, S3 and Azure
+test-services: $(VENV)/.dev ## with PostgreSQL, MLflow, parts of Airflow, Rotel, Chromium, S3, Azure, notebooks, and clusters of their own
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
 	tools/postgres.sh
