@@ -138,7 +138,6 @@ def test_the_model_forecasts_from_days_before(folder):
     assert model.predict({"trips_lag_1": 80, "trips_lag_7": 80})["prediction"] == pytest.approx(80, rel=0.3)
 
 
-@pytest.mark.one_cluster
 def test_the_same_on_a_cluster_as_in_this_process(raw, folder, distributed_engine, monkeypatch):
     class Started:
         def __enter__(self):
