@@ -163,7 +163,12 @@ MLLIBS = [  # classes, family, reg_param, l1_ratio, standardization, fit_interce
 def test_everything_is_as_in_mllib(local: Engine, spark: Any, subtests: Any) -> None:
     from pyspark.ml.classification import LogisticRegression
 
-    samples = {classes: sample(classes) for classes in (2, 3)}
+    # Sizes not so far from each other that MLlib needs hundreds of rounds where it does not standardise.
+    samples = {
+        classes: (x * [0.5, 2, 4, 1] + [0, 7, -20, 0.5], label, weight)
+        for classes in (2, 3)
+        for x, label, weight in [sample(classes, scaled=True)]
+    }
     frames = {
         classes: frame_of(spark, {"features": x.tolist(), "label": label.astype(float), "w": weight})
         for classes, (x, label, weight) in samples.items()
