@@ -1,4 +1,4 @@
-"""Metrics of MLlib's evaluators of one object for all of them: asked one by one, each has jobs of Spark of its own."""
+"""Metrics of MLlib's evaluators, all from one result: one by one, each has jobs of Spark of its own."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 _VECTORS = ("features", "probability")
-_OTHERWISE_CALLED = {
+_METHODS = {
     "f1": "weightedFMeasure", "rmse": "rootMeanSquaredError", "mse": "meanSquaredError", "mae": "meanAbsoluteError",
     "var": "explainedVariance",
 }  # fmt: skip
-_WITH = {"weightedFMeasure": "beta", "logLoss": "eps"}
+_ARGUMENTS = {"weightedFMeasure": "beta", "logLoss": "eps"}
 """Parameters of the evaluator that are arguments of a metric."""
 
 
 def frame_of(session: Any, columns: pa.Table | Mapping[str, Any]) -> Any:
-    """Return columns as rows that are kept in one partition, and as vectors those with the names of vectors."""
+    """Return a cached data frame of one partition; columns with the names of vectors are vectors."""
     from pyspark.ml.functions import array_to_vector
 
     frame = session.createDataFrame(pa.table(columns)).coalesce(1)
@@ -27,20 +27,17 @@ def frame_of(session: Any, columns: pa.Table | Mapping[str, Any]) -> Any:
 
 
 def metrics_of(evaluator: Any, frame: Any, names: Iterable[str]) -> dict[str, float]:
-    """Return the metrics by their names for an evaluator."""
+    """Return metrics by the names that the evaluator has for them."""
     evaluator._transfer_params_to_java()
-    told = evaluator._java_obj.getMetrics(frame._jdf)
-    return {name: _asked(told, evaluator, name) for name in names}
+    metrics = evaluator._java_obj.getMetrics(frame._jdf)
+    return {name: _metric(metrics, evaluator, name) for name in names}
 
 
-def _asked(told: Any, evaluator: Any, name: str) -> float:
+def _metric(metrics: Any, evaluator: Any, name: str) -> float:
+    method, parameters = _METHODS.get(name, name), [_ARGUMENTS[name]] if name in _ARGUMENTS else []
     if name.endswith("ByLabel"):
-        parameters, method = (
-            ["metricLabel", *(["beta"] if name == "fMeasureByLabel" else [])],
-            name.removesuffix("ByLabel"),
-        )
+        method = name.removesuffix("ByLabel")
+        parameters = ["metricLabel", "beta"] if method == "fMeasure" else ["metricLabel"]
     elif name.endswith("AtK"):
-        parameters, method = ["k"], name.removesuffix("K")
-    else:
-        parameters, method = [_WITH[name]] if name in _WITH else [], _OTHERWISE_CALLED.get(name, name)
-    return getattr(told, method)(*(evaluator.getOrDefault(each) for each in parameters))
+        method, parameters = name.removesuffix("K"), ["k"]
+    return getattr(metrics, method)(*(evaluator.getOrDefault(each) for each in parameters))

@@ -60,7 +60,7 @@ def on_clusters(name: str) -> list[Check]:
     asked = [check for check in all_checks(name) if check.scheduled and check.stage is examples(name)[0]]
     if _gathers(examples(name)[0]):
         return [check for check in asked if check.name not in SHARED or _in_turn(check, 4)]
-    return [check for check in asked if check.name in OF_FUNCTIONS] if _drawn(name) % 3 == 0 else []
+    return [check for check in asked if check.name in OF_FUNCTIONS] if _hash(name) % 3 == 0 else []
 
 
 def _is_asked_in_process(check: Check) -> bool:
@@ -84,10 +84,10 @@ def _is_fast(check: Check) -> bool:
 
 def _in_turn(check: Check, number: int) -> bool:
     """Return whether a check is in a sample of one in `number`: checks of a case share its fit, and are together."""
-    return (_drawn(f"{type(check.stage).__name__} {check.case or check.name}") + _index(check)) % number == 0
+    return (_hash(f"{type(check.stage).__name__} {check.case or check.name}") + _index(check)) % number == 0
 
 
-def _drawn(word: str) -> int:
+def _hash(word: str) -> int:
     return zlib.crc32(word.encode())
 
 

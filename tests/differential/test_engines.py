@@ -21,7 +21,6 @@ from penstock.engines.base import Engine
 
 
 @pytest.mark.thorough
-@pytest.mark.one_cluster
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
 def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
     pq.write_table(table, folder / "a.parquet", row_group_size=3)
@@ -29,9 +28,8 @@ def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine:
     assert_same(partial(engine.read_parquet, folder / "a.parquet", fragment_bytes=1000), wanted, engine.name)
 
 
-@pytest.mark.one_cluster
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), writer=WRITERS)
-def test_every_engine_gives_what_csv_files_hold(
+def test_every_engine_gives_what_was_written_as_csv(
     table: pa.Table, writer: CsvWriter, engine: Engine, folder: Path
 ) -> None:
     assume(writer.can_write(table))
@@ -43,7 +41,6 @@ def test_every_engine_gives_what_csv_files_hold(
 
 
 @pytest.mark.thorough
-@pytest.mark.one_cluster
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), output=st.sampled_from([CSV, JSON_LINES]))
 def test_every_engine_writes_the_same_text_and_reads_it_again(
     table: pa.Table, output: TextOutput, engine: Engine, local: Engine, folder: Path

@@ -92,11 +92,11 @@ def start(project: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def local_digest(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """What a job in this process learns, which forgets the modules of the project again."""
+    """Digest of the model of a job in this process; modules and model of the project are gone afterwards."""
     monkeypatch.chdir(project)
-    sys.path.insert(0, str(project / "sent"))
-    assert main([*FIT, "--device", "cpu"]) == 0
-    sys.path.remove(str(project / "sent"))
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(project / "sent")
+        assert main([*FIT, "--device", "cpu"]) == 0
     for module in ("helpers", "sent"):
         sys.modules.pop(module)
     shutil.rmtree(project / "model")

@@ -92,7 +92,7 @@ def ratings(dataset):
 
 @pytest.fixture(scope="module")
 def stars(dataset, ratings):
-    """What ALS expects each user to rate each item."""
+    """Predicted ratings of all rows."""
     return ratings.transform(dataset).to_arrow()["prediction"].to_numpy()
 
 

@@ -51,7 +51,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def march(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EtlRun]:
-    """What a run leaves in a folder, and what it tells."""
+    """A folder with the outputs of a run, and its result."""
     made = tmp_path_factory.mktemp("march")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
@@ -60,7 +60,7 @@ def march(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Et
 
 @pytest.fixture
 def folder(march: tuple[Path, EtlRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what the run has left, to work in."""
+    """A copy of the outputs of the run, to work in."""
     monkeypatch.chdir(tmp_path)
     return shutil.copytree(march[0], tmp_path, dirs_exist_ok=True)
 

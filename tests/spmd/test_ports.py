@@ -120,7 +120,7 @@ def test_no_trainer_is_forgotten() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.cpu("one GPU is for one rank")
-def test_ranks_listen_on_loopback_only_unless_they_are_allowed_more(engine: Engine, subtests: pytest.Subtests) -> None:
+def test_ranks_listen_on_loopback_only(engine: Engine, subtests: pytest.Subtests) -> None:
     by_function = {type(stage).train: stage for stage in reversed(TRAINERS)}
     for stage in TRAINERS:
         if type(stage) in OF_EVERY_WAY or (engine.name == "dask" and stage in by_function.values()):

@@ -57,7 +57,7 @@ def datasets(engine: Engine) -> dict[str, Dataset]:
 
 @dataclass(frozen=True)
 class Course:
-    """What one training learned, and of one from the start its first checkpoint and what it learns from there."""
+    """Results of one training; of one from the start its first checkpoint, and those of going on from there."""
 
     learned: Fitted
     checkpoint: Checkpoint | None = None

@@ -1,4 +1,4 @@
-"""What the rows of each class have at each score: against NumPy, and what is refused."""
+"""Sums of each class by score: against NumPy, and refused scores."""
 
 import numpy as np
 import pytest

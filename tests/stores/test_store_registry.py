@@ -110,7 +110,7 @@ def promotion(place: Place, model: str, alias: str = "champion", failpoint: str 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["disk", pytest.param("s3", marks=[pytest.mark.services, pytest.mark.thorough])])
+@pytest.mark.parametrize("kind", ["disk", pytest.param("s3", marks=pytest.mark.services)])
 def test_two_writers_at_once_lose_nothing_of_each_other(
     writers: list[Worker], models: list[str], kind: str, request: pytest.FixtureRequest
 ) -> None:
