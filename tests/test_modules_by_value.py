@@ -97,6 +97,14 @@ def test_each_pipeline_has_the_modules_of_its_own_folder(local, folder, tmp_path
     assert str(folder) not in sys.path
 
 
+def test_a_folder_that_was_taken_off_the_import_path_does_not_refuse_the_next_pipeline(folder, tmp_path):
+    other = _project(tmp_path / "two")
+    load_pipeline("mine", folder)
+    sys.path.remove(str(folder))
+    load_pipeline("mine", other)
+    assert sys.path[-1] == str(other)
+
+
 def test_a_pipeline_may_be_called_as_a_module_of_python_is(folder):
     (folder / "colorsys.py").write_text(SOURCE)
     sys.modules.pop("colorsys", None)

@@ -29,7 +29,9 @@ def import_beside(folder: str) -> None:
     if _appended not in ([], [folder]):
         for module in modules_beside():
             del sys.modules[module.__name__]
-        sys.path.remove(_appended.pop())
+        before = _appended.pop()
+        if before in sys.path:  # whoever put an earlier path back has taken the folder off
+            sys.path.remove(before)
     if folder not in sys.path:
         sys.path.append(folder)
         _appended[:] = [folder]
