@@ -314,7 +314,7 @@ def modules() -> Iterator[ModuleType]:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job on clicks that are there already, as numbers too."""
     folder = tmp_path_factory.mktemp("clicks")
-    job = Job("", "", "cpu", str(folder), 20_000, False, 0.0, str(folder / "job.jsonl"))
+    job = Job("", "", "cpu", str(folder), 8_000, False, 0.0, str(folder / "job.jsonl"))
     for seed, rows in enumerate((job.all, job.sample)):
         generator.write(rows.raw, job.rows, seed=seed)
     gpu_data.prepare(job).run(job.all)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +25,10 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.thorough
-def test_the_pipeline_of_a_new_project_is_fitted_and_its_tests_pass(demo):
-    subprocess.run([sys.executable, "data/make_sample.py", "data/sample.parquet", "0"], check=True)
+def test_the_pipeline_of_a_new_project_is_fitted_and_its_tests_pass(demo, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["make_sample.py", "data/sample.parquet", "0"])
+    runpy.run_path("data/make_sample.py", run_name="__main__")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     fit = ["fit", "demo", "--data", "data/sample.parquet", "--out", "models/demo", "--device", "cpu"]
     assert main(fit) == 0
     done = subprocess.run([sys.executable, "-m", "pytest", "-q"], capture_output=True, text=True, check=False)

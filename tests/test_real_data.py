@@ -53,7 +53,7 @@ def test_churn_is_learned_and_scored(engine: Engine, real_data: Path, tmp_path: 
         st.Imputer(CHURN_NUMBERS, strategy="median"),
         st.StandardScaler(CHURN_NUMBERS),
         st.StringIndexer(categories),
-        st.XGBoostClassifier("Churn", features=[*CHURN_NUMBERS, *categories], num_boost_round=30, max_depth=3),
+        st.XGBoostClassifier("Churn", features=[*CHURN_NUMBERS, *categories], num_boost_round=12, max_depth=3),
     )
     auc, scored = through(engine, pipeline, data, st.BinaryClassificationEvaluator(label="Churn"), tmp_path)
     assert auc == pytest.approx(roc_auc_score(scored["Churn"], scored["rawPrediction"]), rel=1e-12)

@@ -32,7 +32,7 @@ do with rows, whatever the partitions."""
 OF_FUNCTIONS = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinary]", "check_scores_elsewhere")
 """Checks on a cluster of a stage that learns nothing: to an engine it is one function, whatever it does."""
 
-SHARED = ("check_no_rows", "check_infinity_is_found[infinite_later]")
+SHARED = ("check_no_rows", "check_infinity_is_found[infinite_later]", "check_engines_agree[offset]")
 """Checks on a cluster of code that all stages share, with a fit each."""
 
 
@@ -50,16 +50,23 @@ def all_checks(name: str) -> tuple[Check, ...]:
 
 
 def in_process(name: str, *, fast: bool) -> list[Check]:
-    """Return the checks in one process: all of the first example, a sample of the others'."""
+    """Return the checks in one process: of the first example, half of those that fit it again; of others, a few."""
     asked = [check for check in all_checks(name) if _is_asked_in_process(check)]
     return [check for check in asked if not check.fitted or (_is_fast(check) if fast else _is_asked(check))]
 
 
 def on_clusters(name: str) -> list[Check]:
-    """Return the checks of the first example whose answer an engine can change; of what stages share, a sample."""
-    asked = [check for check in all_checks(name) if check.scheduled and check.stage is examples(name)[0]]
-    if _gathers(examples(name)[0]):
-        return [check for check in asked if check.name not in SHARED or _in_turn(check, 4)]
+    """Return the checks of the first example whose answer an engine can change; of what stages share, a sample.
+
+    An engine takes part in what a trainer does; of any other stage it sees a reduction, or a function.
+    """
+    first = examples(name)[0]
+    asked = [check for check in all_checks(name) if check.scheduled and check.stage is first]
+    asked = [check for check in asked if check.name not in SHARED or _in_turn(check, 4)]
+    if isinstance(first, Trainer):
+        return asked
+    if _gathers(first):
+        return asked if _hash(name) % 2 == 0 else []
     return [check for check in asked if check.name in OF_FUNCTIONS] if _hash(name) % 3 == 0 else []
 
 
@@ -75,7 +82,7 @@ def _gathers(stage: Stage) -> bool:
 
 
 def _is_asked(check: Check) -> bool:
-    return _index(check) == 0 or check.case == "ordinary" or _in_turn(check, 5)
+    return _in_turn(check, 8) or (_index(check) == 0 and (_fits_once(check) or _in_turn(check, 2)))
 
 
 def _is_fast(check: Check) -> bool:

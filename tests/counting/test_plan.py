@@ -43,7 +43,7 @@ def small(monkeypatch):
     monkeypatch.setattr(estimates, "_LEAST", 6_000)
 
 
-def data(engine, rows=ROWS, fragments=10):
+def data(engine, rows=ROWS, fragments=4):
     table = pa.table({"key": [f"key {key}" for key in 10_000 + KEYS[:rows]], "few": KEYS[:rows] % 7})
     return engine.from_arrow(table, fragment_bytes=36 * rows // fragments)
 

@@ -23,7 +23,7 @@ from penstock.engines.base import Engine
 @pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
 def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
-    pq.write_table(table, folder / "a.parquet", row_group_size=3)
+    pq.write_table(table, folder / "a.parquet", row_group_size=20)
     wanted = expected(pq.read_table(folder / "a.parquet"))
     assert_same(partial(engine.read_parquet, folder / "a.parquet", fragment_bytes=1000), wanted, engine.name)
 
@@ -47,7 +47,7 @@ def test_every_engine_writes_the_same_text_and_reads_it_again(
 ) -> None:
     table = output.writable(table)
     for each in (engine, local):
-        data = each.from_arrow(table, fragment_bytes=400)
+        data = each.from_arrow(table, fragment_bytes=4000)
         data.write(folder / each.name, format=output.format, overwrite=True, **output.writing)
     options = {"schema": data.schema, **output.reading}
     assert_same(partial(engine.read, output.format, folder / engine.name, **options), expected(table), engine.name)

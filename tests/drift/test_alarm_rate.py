@@ -33,7 +33,7 @@ def drift(watch: ColumnWatch, profile: Profile, table: pa.Table, level: float) -
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("resamples", "rows", "new_rows", "level"), [(40, 500, 800, 0.01), (20, 300, 3000, 0.2)])
+@pytest.mark.parametrize(("resamples", "rows", "new_rows", "level"), [(24, 500, 800, 0.01), (12, 300, 1500, 0.2)])
 def test_rows_of_the_same_distribution_raise_no_more_alarms_than_the_level_says(resamples, rows, new_rows, level):
     rng, alarms = np.random.default_rng(11), 0
     for number in range(resamples):

@@ -31,7 +31,7 @@ def many(monkeypatch):
 
 
 def tables(engine):
-    return engine.from_arrow(LINES, fragment_bytes=1000), engine.from_arrow(ITEMS, fragment_bytes=100)
+    return engine.from_arrow(LINES, fragment_bytes=2000), engine.from_arrow(ITEMS, fragment_bytes=200)
 
 
 def joined(lines, items):
@@ -80,7 +80,7 @@ def test_rows_that_the_workers_would_not_hold_are_measured_by_the_first(engines,
 @pytest.mark.thorough
 def test_rows_that_are_measured_by_the_first_are_moved_too(engines, local, many, monkeypatch):
     monkeypatch.setattr(DaskEngine, "task_memory", 0)
-    made = grouped(engines.get("dask").from_arrow(LINES, fragment_bytes=300), None).to_arrow()
+    made = grouped(engines.get("dask").from_arrow(LINES, fragment_bytes=400), None).to_arrow()
     expected = grouped(local.from_arrow(LINES), None).to_arrow()
     assert made.equals(expected)
 

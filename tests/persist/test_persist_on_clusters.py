@@ -43,16 +43,16 @@ def reads(folder):
     return [tuple(path.name.split()[:3]) for path in paths]
 
 
-def test_no_result_depends_on_it(distributed_engine, folder):
-    data = read(distributed_engine, folder)
-    persisted = data.persist(memory="1MiB", disk="1MiB")
+def test_no_result_depends_on_it(distributed_engine, local, folder):
+    data = read(local, folder)
     model = PIPELINE.fit(data)
+    expected = model.transform(data).to_arrow()
+    persisted = read(distributed_engine, folder).persist(memory="1MiB", disk="1MiB")
     assert PIPELINE.fit(persisted).digest == model.digest
+    assert persisted.to_arrow() == TABLE
     prepared = model.transform(persisted).persist()
-    for _ in range(2):
-        assert persisted.to_arrow() == TABLE
-        assert prepared.to_arrow() == model.transform(data).to_arrow()
-    assert prepared.unpersist().unpersist().to_arrow() == model.transform(data).to_arrow()
+    for dataset in (prepared, prepared, prepared.unpersist().unpersist()):
+        assert dataset.to_arrow() == expected
 
 
 def test_dask_is_asked_to_run_a_persisted_fragment_on_the_same_worker_each_time_as_long_as_that_is_there():

@@ -41,7 +41,7 @@ DAILY = """
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Raw files: 6,000 trips of a month, zones, and the trips of one day that come later."""
     folder = tmp_path_factory.mktemp("raw")
-    trip_generator.write(folder / "trips", 6_000, rows_per_file=2_500, format="csv")
+    trip_generator.write(folder / "trips", 6_000, rows_per_file=3_000, format="csv")
     zone_generator.write(folder / "zones")
     late = pl.DataFrame(pa.concat_tables(trip_generator.generate(6_000, seed=1)))
     late = late.filter(pl.col("tpep_pickup_datetime").dt.date().cast(pl.String) == LATE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 from duck_tables import SALES, SHOPS
 
@@ -14,3 +15,15 @@ def sales(local):
 @pytest.fixture
 def shops(local):
     return local.from_arrow(SHOPS, fragment_bytes=100)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """Sales and shops in two files each: workers need not be sent rows, nor stage them for Spark."""
+    folder = tmp_path_factory.mktemp("sales and shops")
+    for name, table in (("sales", SALES), ("shops", SHOPS)):
+        (folder / name).mkdir()
+        half = table.num_rows // 2
+        pq.write_table(table.slice(0, half), folder / name / "0.parquet")
+        pq.write_table(table.slice(half), folder / name / "1.parquet")
+    return folder

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from penstock.dataset.dataset import Dataset
+from penstock.engines.base import Engine
 
 SALES = pa.table(
     {
@@ -34,3 +38,8 @@ def duck(sql: str, **tables: pa.Table) -> list[dict[str, Any]]:
             connection.register(name, table)
         rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
         return rows
+
+
+def on_files(engine: Engine, folder: Path) -> dict[str, Dataset]:
+    """Return the datasets of the folders of Parquet in a folder, by their names."""
+    return {path.name: engine.read_parquet(path, allow_unmanifested=True) for path in folder.iterdir()}

@@ -35,7 +35,7 @@ def table(classes: int = 2) -> pa.Table:
 
 
 def dataset(engine: Engine, rows: pa.Table) -> Dataset:
-    return engine.from_arrow(rows, fragment_bytes=rows.nbytes // 3)
+    return engine.from_arrow(rows, fragment_bytes=rows.nbytes // 2 + 1)
 
 
 def logistic(**options: Any) -> ps.Pipeline:

@@ -66,7 +66,7 @@ def is_killed(name, path):
     return False
 
 
-STRIDES = {"grid": 19, "random": 23, "tpe": 29, "tpe and median": 37}
+STRIDES = {"grid": 29, "random": 37, "tpe": 43, "tpe and median": 53}
 
 
 @pytest.mark.parametrize("name", SPACES)

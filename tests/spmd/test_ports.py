@@ -12,6 +12,7 @@ import psutil
 import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from spmd.rank_processes import GangEngine
 from spmd.rank_threads import Threads, run
 
 from penstock import stages as st
@@ -103,12 +104,12 @@ TRAINERS: tuple[Trainer, ...] = (
     st.XGBoostRegressor("y", num_boost_round=5),
 )
 
-OF_EVERY_WAY = (st.KMeans, st.TorchClassifier, st.XGBoostClassifier)
-"""Trainers whose ranks talk through their coordinator, among each other, and not at all: an engine places them."""
+OF_EVERY_WAY = (st.KMeans, st.TorchClassifier)
+"""Trainers whose ranks talk through their coordinator, and among each other: an engine places them."""
 
 
-def two_ranks(engine: Engine, **options: Any) -> SpmdOptions:
-    return SpmdOptions(world_size=None if isinstance(engine, LocalEngine) else 2, timeout=60, **options)
+def two_ranks(**options: Any) -> SpmdOptions:
+    return SpmdOptions(world_size=2, timeout=60, **options)
 
 
 def test_no_trainer_is_forgotten() -> None:
@@ -120,14 +121,27 @@ def test_no_trainer_is_forgotten() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.cpu("one GPU is for one rank")
-def test_ranks_listen_on_loopback_only(engine: Engine, subtests: pytest.Subtests) -> None:
-    by_function = {type(stage).train: stage for stage in reversed(TRAINERS)}
+def test_ranks_on_a_cluster_listen_on_loopback_only(distributed_engine: Engine, subtests: pytest.Subtests) -> None:
     for stage in TRAINERS:
-        if type(stage) in OF_EVERY_WAY or (engine.name == "dask" and stage in by_function.values()):
+        if type(stage) in OF_EVERY_WAY:
             with subtests.test(stage=stage.title):
-                watch = trained(engine, stage, None if stage.tags.opens_ports else two_ranks(engine))
-                assert watch.rounds > 0
-                assert watch.addresses <= LOOPBACK
+                demand_loopback(trained(distributed_engine, stage, two_ranks()))
+
+
+@pytest.mark.thorough
+@pytest.mark.cpu("one GPU is for one rank")
+def test_no_trainer_listens_on_more_by_itself(subtests: pytest.Subtests) -> None:
+    engine = GangEngine()
+    engine.launch = Threads()  # type: ignore[assignment]
+    for stage in {type(stage).train: stage for stage in reversed(TRAINERS)}.values():
+        with subtests.test(stage=stage.title):
+            alone = stage.tags.opens_ports or isinstance(stage, st.TorchClassifier)  # a process is one rank of PyTorch
+            demand_loopback(trained(engine, stage, None if alone else two_ranks()))
+
+
+def demand_loopback(watch: Watch) -> None:
+    assert watch.rounds > 0
+    assert watch.addresses <= LOOPBACK
 
 
 @pytest.mark.dask
@@ -135,14 +149,14 @@ def test_ranks_listen_on_loopback_only(engine: Engine, subtests: pytest.Subtests
 def test_ranks_of_xgboost_listen_on_every_address_which_is_why_it_must_be_allowed(engines: Any) -> None:
     dask = engines.get("dask")
     many_trees = st.XGBoostClassifier("y", num_boost_round=300, max_depth=2)
-    watch = trained(dask, many_trees, two_ranks(dask, allow_insecure=True))
+    watch = trained(dask, many_trees, two_ranks(allow_insecure=True))
     assert "0.0.0.0" in watch.addresses
 
 
 @pytest.mark.cpu("one GPU is for one rank")
 def test_ranks_of_xgboost_are_refused_before_they_start(distributed_engine: Engine) -> None:
     with pytest.raises(InsecureClusterError, match="2 ranks of XGBoost would listen on every address") as caught:
-        trained(distributed_engine, st.RandomForestClassifier("y", num_trees=2), two_ranks(distributed_engine))
+        trained(distributed_engine, st.RandomForestClassifier("y", num_trees=2), two_ranks())
     assert "allow_insecure=True" in str(caught.value.hint)
 
 

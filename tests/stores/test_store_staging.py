@@ -83,7 +83,7 @@ def assert_staged_alike(engine: Engine, place: Place) -> None:
 
 
 def _is_empty(place: Place) -> bool:
-    """Return whether a store is empty; a client of Dask drops its last reference when it likes, on a thread of its own."""
+    """Return whether a store is empty; a client of Dask drops its last reference on a thread of its own."""
     gc.collect()
     return not place.files()
 

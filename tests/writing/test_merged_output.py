@@ -236,9 +236,11 @@ def test_an_output_that_is_replaced_while_it_is_merged_into_is_a_conflict(
 
 
 @pytest.mark.thorough
-def test_every_engine_merges_to_the_same_rows_in_the_same_order(engine: Engine, local: Engine, tmp_path: Path) -> None:
+def test_every_engine_merges_to_the_same_rows_in_the_same_order(
+    distributed_engine: Engine, local: Engine, tmp_path: Path
+) -> None:
     old, new = drawn(9)
-    for name, each in (("own", engine), ("local", local)):
+    for name, each in (("own", distributed_engine), ("local", local)):
         dataset(each, old).write(tmp_path / name)
         for _ in range(2):
             dataset(each, new).write(tmp_path / name, mode="merge", keys=["id", "name"], partition_by=())

@@ -118,7 +118,8 @@ def test_other_libraries_read_the_same_rows(data: Dataset, local: Engine, tmp_pa
 def test_values_types_and_places_of_partition_columns_are_read_as_they_were(
     local: Engine, tmp_path: Path, subtests: pytest.Subtests, format: str
 ) -> None:
-    for kind, values in VALUES.items():
+    for kind in VALUES if format == "parquet" else ("text", "zone"):  # folders are named alike in every format
+        values = VALUES[kind]
         table = pa.table({"first": range(len(values)), "key": values, "last": [0.5] * len(values)})
         local.from_arrow(table).write(tmp_path / kind, format=format, partition_by="key")
         again = local.read(format, tmp_path / kind).to_arrow()

@@ -42,9 +42,8 @@ def evaluated(local, evaluator, columns):
 @pytest.mark.parametrize(
     ("case", "options"),
     [
-        ("random", {}),
         ("random", {"weight": "weight", "metric_label": 3.0, "beta": 0.5, "eps": 0.05}),
-        ("unpredicted", {"weight": "weight", "metric_label": 2.0, "beta": 2.0}),
+        ("unpredicted", {"metric_label": 2.0, "beta": 2.0}),
         ("unknown", {"weight": "weight", "metric_label": 1.0}),
     ],
 )

@@ -42,7 +42,7 @@ def test_the_orders_are_those_of_mllib(learn, request, subtests):
     if "spark" in request.config.getoption("--engines"):
         from pyspark.ml.feature import StringIndexer as Theirs
 
-        data = request.getfixturevalue("spark").createDataFrame([(value,) for value in values], ["c"])
+        data = request.getfixturevalue("spark").createDataFrame(pa.table({"c": values})).coalesce(1)
         assert {
             order: Theirs(inputCol="c", outputCol="i", stringOrderType=order).fit(data).labels for order in orders
         } == orders

@@ -74,10 +74,10 @@ def test_the_vectors_are_those_of_mllib(spark, learn, subtests):
     from pyspark.ml.functions import vector_to_array
 
     values = ["b", "a", "b", "c", "c", "c"]
+    data = spark.createDataFrame(pa.table({"c": values})).coalesce(1)
+    data = StringIndexer(inputCol="c", outputCol="i").fit(data).transform(data)
     for drop in [None, "last"]:
         with subtests.test(drop=drop):
-            data = spark.createDataFrame([(value,) for value in values], ["c"]).coalesce(1)
-            data = StringIndexer(inputCol="c", outputCol="i").fit(data).transform(data)
             theirs = Theirs(inputCol="i", outputCol="v", dropLast=drop == "last").fit(data).transform(data)
             expected = [tuple(row.v) for row in theirs.select(vector_to_array("v").alias("v")).collect()]
             encoder = OneHotEncoder("c", max_categories=3, handle_invalid="ignore", drop=drop)

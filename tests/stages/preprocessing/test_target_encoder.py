@@ -58,10 +58,10 @@ def test_encodings_are_those_of_mllib(spark, learn, subtests):
         with subtests.test(target_type=target_type):
             labels = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]
             labels = labels if target_type == "binary" else [3.5 * label + at for at, label in enumerate(labels)]
-            data = spark.createDataFrame(list(zip(map(float, values), labels, strict=True)), ["c", "label"]).coalesce(1)
+            data = spark.createDataFrame(pa.table({"c": list(map(float, values)), "label": labels})).coalesce(1)
             options = {"targetType": target_type, "smoothing": 2.0, "handleInvalid": "keep"}
             theirs = Theirs(inputCols=["c"], outputCols=["e"], **options).fit(data)
-            new = spark.createDataFrame([(float(value),) for value in (*values, 9)], ["c"]).coalesce(1)
+            new = spark.createDataFrame(pa.table({"c": [*map(float, values), 9.0]})).coalesce(1)
             expected = [row.e for row in theirs.transform(new).collect()]
             table = pa.table({"c": values, "label": labels})
             made = rows(learn(TargetEncoder("c", target_type=target_type, smoothing=2.0), table), *values, 9)

@@ -177,12 +177,12 @@ def test_agrees_with_mllib(apply, spark: Any):
     from pyspark.ml.feature import HashingTF as Hashed
     from pyspark.ml.functions import vector_to_array
 
-    frame = spark.createDataFrame(list(enumerate(LISTS)), "id int, w array<string>").coalesce(1)
+    frame = spark.createDataFrame(TABLE.select(["w"])).coalesce(1)
     frame = Hashed(inputCol="w", outputCol="h", numFeatures=6).transform(frame)
     counts = Counts(inputCol="w", outputCol="c", vocabSize=8, minDF=0.05, minTF=0.2).fit(frame)
     frame = counts.transform(frame)
     frame = feature.IDF(inputCol="h", outputCol="i", minDocFreq=70).fit(frame).transform(frame)
-    found = frame.orderBy("id").select(*(vector_to_array(name).alias(name) for name in "hci")).collect()
+    found = frame.select(*(vector_to_array(name).alias(name) for name in "hci")).collect()
     hashed = apply(HashingTF("w", num_features=6, output_columns=["h"]), TABLE)
     np.testing.assert_array_equal(dense(hashed, "h", 6), [row["h"] for row in found])
     weighed = apply(IDF("h", min_doc_freq=70), hashed)

@@ -99,7 +99,8 @@ def test_places_that_point_elsewhere_are_refused(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.thorough
 def test_no_object_is_exchanged_over_connections_that_ask_for_no_key() -> None:
     for path in Path(penstock.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "collective" in text else ():
             if isinstance(node, ast.ImportFrom) and node.module == "xgboost.collective":
                 assert "broadcast" not in {each.name for each in node.names}, f"{path}, line {node.lineno}"
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

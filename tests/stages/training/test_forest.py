@@ -138,13 +138,15 @@ def test_churn_is_told_as_well_as_by_mllib(local: Engine, spark: Any, real_data:
     rows = pa.table({**columns, "label": np.array([value == "Yes" for value in table["Churn"].to_pylist()], float)})
     held = np.arange(rows.num_rows) % 3 == 0
     train, test = rows.filter(pa.array(~held)), rows.filter(pa.array(held))
-    ours = scored(Pipeline(st.RandomForestClassifier("label")).fit(local.from_arrow(train)), local.from_arrow(test))
+    ours = scored(
+        Pipeline(st.RandomForestClassifier("label", num_trees=10)).fit(local.from_arrow(train)), local.from_arrow(test)
+    )
     vectors = np.column_stack(list(columns.values()))
     frames = (
         frame_of(spark, {"features": vectors[part].tolist(), "label": rows["label"].to_numpy()[part]})
         for part in (~held, held)
     )
-    learned = RandomForestClassifier(seed=1).fit(next(frames))
+    learned = RandomForestClassifier(numTrees=10, seed=1).fit(next(frames))
     theirs = learned.transform(next(frames)).select("probability", "prediction").collect()
     of_mllib = np.array([row["probability"][1] for row in theirs])
     label = test["label"].to_numpy()

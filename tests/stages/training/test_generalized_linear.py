@@ -76,11 +76,9 @@ MLLIBS = [
     ("binomial", {"weight": "w", "reg_param": 0.02}),
     ("binomial", {"link": "probit", "offset": "o"}),
     ("binomial", {"link": "cloglog", "fit_intercept": False}),
-    ("poisson", {"weight": "w", "offset": "o"}),
-    ("poisson", {"link": "sqrt", "reg_param": 0.03}),
     ("gamma", {}),
     ("tweedie", {"variance_power": 1.5, "link_power": 0.0, "weight": "w"}),
-    ("tweedie", {"variance_power": 1.0, "link_power": 0.5}),
+    ("tweedie", {"variance_power": 1.0, "link_power": 0.5, "weight": "w", "reg_param": 0.03}),
 ]
 
 

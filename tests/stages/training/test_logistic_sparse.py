@@ -92,7 +92,7 @@ def test_the_model_is_that_of_dense_columns(local: Engine, subtests: Any, classe
             "fit_intercept": place in (0, 2), "weight": "w",
         }  # fmt: skip
         with subtests.test(**options):
-            dense = Pipeline(stage((*NUMBERS, *columns), **options)).fit(dataset(local, wide)).fitted[0]
+            dense = Pipeline(stage((*NUMBERS, *columns), **options)).fit(dataset(local, wide, 80_000)).fitted[0]
             learned = Pipeline(stage(FEATURES, **options)).fit(dataset(local, table(classes, w=WEIGHT)))
             expected = np.array([dense["coefficients"][name].to_numpy() for name in (*NUMBERS, *columns)]).T
             assert learned.fitted[0]["converged"]

@@ -41,8 +41,8 @@ def table(given: Any, classes: int = 3, **more: Any) -> pa.Table:
     return pa.table({"x": NUMBER, **lists(given), "label": np.minimum(LABEL, classes - 1), "w": WEIGHT, **more})
 
 
-def dataset(engine: Engine, rows: pa.Table) -> Dataset:
-    data = engine.from_arrow(rows, fragment_bytes=4_000)
+def dataset(engine: Engine, rows: pa.Table, fragment_bytes: int = 4_000) -> Dataset:
+    data = engine.from_arrow(rows, fragment_bytes=fragment_bytes)
     assert len(data.fragments) > 1
     return data
 
@@ -78,7 +78,7 @@ def test_numbers_beside_a_vector_are_columns_of_one_matrix(local: Engine, subtes
         given = matrix(model_type)
         dense = pa.table({"x": NUMBER, **{f"f{place:02}": column for place, column in enumerate(given.toarray().T)}})
         dense = dense.append_column("label", pa.array(LABEL))
-        both, columns = dataset(local, table(given)), dataset(local, dense)
+        both, columns = dataset(local, table(given)), dataset(local, dense, 80_000)
         expected = Pipeline(stage(model_type, tuple(dense.column_names[:-1]))).fit(columns)
         model = Pipeline(stage(model_type, ("x", *VECTOR), vector_size=SIZE)).fit(both)
         for ours, theirs in zip(scored(model, both), scored(expected, columns), strict=True):

@@ -36,10 +36,10 @@ METRICS = {
     ),
 }
 RNG = np.random.default_rng(3)
-LABEL = RNG.random(90) < 0.3
-SCORE = np.round(RNG.beta(2, 3, 90) + 0.2 * LABEL, 2).clip(0, 1)
+LABEL = RNG.random(50) < 0.3
+SCORE = np.round(RNG.beta(2, 3, 50) + 0.2 * LABEL, 2).clip(0, 1)
 SCORE[np.argmin(LABEL)] = 1.0  # so that no threshold is always right
-WEIGHT = RNG.uniform(0.5, 2.0, 90)
+WEIGHT = RNG.uniform(0.5, 2.0, 50)
 
 
 def fitted(local: Engine, stage: st.ThresholdTuner, **more: Any) -> PipelineModel:

@@ -103,9 +103,8 @@ def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local: Engin
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2, "clip_norm": 0.1}])
-def test_two_ranks_learn_what_one_does(dask: Engine, options: dict[str, Any]) -> None:
-    rows = data(dask)
-    one, two = (fitted(rows, tabular(**options), world_size=size) for size in (1, 2))
+def test_two_ranks_learn_what_one_does(dask: Engine, local: Engine, options: dict[str, Any]) -> None:
+    two, one = (fitted(data(on), tabular(**options), world_size=size) for on, size in ((dask, 2), (local, 1)))
     demand_close(two, one, atol=1e-6)
 
 
