@@ -36,7 +36,7 @@ test: $(VENV)/.dev ## what is deterministic, on local, Dask and Spark: no kill, 
 test-fast: $(VENV)/.dev ## what an edit can break, on the local engine, in a few minutes; without Java
 	$(PYTEST) --fast $(ARGS)
 
-test-stand-in: $(VENV)/.dev ## the path of a GPU, on a stand-in for cuDF and CuPy, without a GPU
+test-stand-in: $(VENV)/.dev ## the path of a GPU, on stand-ins for cuDF, CuPy and cuML, without a GPU
 	$(PYTEST) -m "stand_in and not (faults or services)" --engines local $(ARGS)
 
 test-faults: $(VENV)/.dev ## kills, lost workers, stragglers, elastic trainings, ports, races, deadlines

@@ -72,7 +72,7 @@ FITS = "fit.gpu,fit.polars,fit.rapids"
 """Without a GPU the side `cpu` does what `gpu` does."""
 
 
-@pytest.mark.thorough
+@pytest.mark.stand_in
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_rehearsal_has_figures_of_every_side_that_needs_no_gpu(tmp_path: Path) -> None:

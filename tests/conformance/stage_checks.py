@@ -66,8 +66,8 @@ def on_clusters(name: str) -> list[Check]:
     if isinstance(first, Trainer):
         return asked
     if _gathers(first):
-        return asked if _hash(name) % 2 == 0 else []
-    return [check for check in asked if check.name in OF_FUNCTIONS] if _hash(name) % 3 == 0 else []
+        return asked if _hash(name) % 3 == 0 else []
+    return [check for check in asked if check.name in OF_FUNCTIONS] if _hash(name) % 4 == 0 else []
 
 
 def _is_asked_in_process(check: Check) -> bool:

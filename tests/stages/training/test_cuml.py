@@ -40,7 +40,7 @@ BY_SKOPS = [name for name, entry in entries().items() if entry.kept.startswith("
 KEPT = [name for name, entry in entries().items() if entry.refusal is None]
 REFUSED = [name for name, entry in entries().items() if entry.refusal is not None]
 
-pytestmark = pytest.mark.cpu(reason="cuDF and cuML are stand-ins")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF and cuML are stand-ins")]
 
 
 def dataset(device: str = "gpu", x: np.ndarray = X, **columns: Any) -> Dataset:

@@ -49,7 +49,7 @@ BY_ALL: dict[str, tuple[dict[str, Any], str | None]] = {
 }
 """Those of the table that are fitted by all ranks, with parameters and a label."""
 
-pytestmark = pytest.mark.cpu(reason="cuDF, cuML and raft-dask are stand-ins")
+pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF, cuML and raft-dask are stand-ins")]
 
 
 @pytest.fixture
