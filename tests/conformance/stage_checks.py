@@ -50,7 +50,7 @@ def all_checks(name: str) -> tuple[Check, ...]:
 
 
 def in_process(name: str, *, fast: bool) -> list[Check]:
-    """Return the checks in one process: of the first example, half of those that fit it again; of others, a few."""
+    """Return the checks in one process: of the first example, a third of those that fit it again; of others, a few."""
     asked = [check for check in all_checks(name) if _is_asked_in_process(check)]
     return [check for check in asked if not check.fitted or (_is_fast(check) if fast else _is_asked(check))]
 
@@ -82,7 +82,7 @@ def _gathers(stage: Stage) -> bool:
 
 
 def _is_asked(check: Check) -> bool:
-    return _in_turn(check, 8) or (_index(check) == 0 and (_fits_once(check) or _in_turn(check, 2)))
+    return _in_turn(check, 12) or (_index(check) == 0 and (_fits_once(check) or _in_turn(check, 3)))
 
 
 def _is_fast(check: Check) -> bool:
