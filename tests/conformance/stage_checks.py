@@ -50,7 +50,7 @@ def all_checks(name: str) -> tuple[Check, ...]:
 
 
 def in_process(name: str, *, fast: bool) -> list[Check]:
-    """Return the checks in one process: of the first example, a third of those that fit it again; of others, a few."""
+    """Return the checks in one process: a sample, with the oracle of every example on the ordinary table."""
     asked = [check for check in all_checks(name) if _is_asked_in_process(check)]
     return [check for check in asked if not check.fitted or (_is_fast(check) if fast else _is_asked(check))]
 
@@ -63,11 +63,11 @@ def on_clusters(name: str) -> list[Check]:
     first = examples(name)[0]
     asked = [check for check in all_checks(name) if check.scheduled and check.stage is first]
     asked = [check for check in asked if check.name not in SHARED or _in_turn(check, 4)]
-    if isinstance(first, Trainer):
+    if isinstance(first, Trainer) or (_gathers(first) and _hash(name) % 3 == 0):
         return asked
-    if _gathers(first):
-        return asked if _hash(name) % 3 == 0 else []
-    return [check for check in asked if check.name in OF_FUNCTIONS] if _hash(name) % 4 == 0 else []
+    if _gathers(first) or _hash(name) % 4:
+        return []
+    return [check for check in asked if check.name in OF_FUNCTIONS]
 
 
 def _is_asked_in_process(check: Check) -> bool:
@@ -82,7 +82,9 @@ def _gathers(stage: Stage) -> bool:
 
 
 def _is_asked(check: Check) -> bool:
-    return _in_turn(check, 12) or (_index(check) == 0 and (_fits_once(check) or _in_turn(check, 3)))
+    if _index(check):
+        return check.name == "check_oracle[ordinary]" or _in_turn(check, 12)
+    return _fits_once(check) or _in_turn(check, 3)
 
 
 def _is_fast(check: Check) -> bool:

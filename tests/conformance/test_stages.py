@@ -1,7 +1,7 @@
 """Every stage of the library through the suite that is shipped, and against a closed form or another library.
 
-A test is a class of stages, a sub-test one check of one example. What an engine, a table or a parameter cannot change
-is checked once; ``exhaustive.py`` runs the products as well.
+A test is a class of stages, a sub-test one check of one example. Of checks that
+fit a stage again, and of stages on clusters, a sample is drawn; ``exhaustive.py`` runs all others.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ SMALL = 400
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Sales in three files and shops in one, which clusters need not stage."""
+    """Folders of sales in three files and shops in one; clusters need not stage them."""
     folder = tmp_path_factory.mktemp("tables")
     made = folder / "sales", folder / "shops"
     for path, table, files in zip(made, (SALES, SHOPS), (3, 1), strict=True):
@@ -225,15 +225,18 @@ def test_an_error_of_the_function_is_told_with_its_name(local):
     assert (caught.value.stage, caught.value.engine) == ("query(division)", "local")
 
 
-def test_a_lazy_frame_of_the_engine_is_taken_and_nothing_else_and_a_column_that_is_not_there_is_named(engine, tables):
+def test_a_column_that_is_not_there_is_named(engine, tables):
+    with pytest.raises(UserCodeError, match="absent"):
+        engine.query(lambda frame: frame.select("absent"), tables[0])
+
+
+def test_a_lazy_frame_of_the_engine_is_taken_and_nothing_else(engine, tables):
     shops = tables[1]
     made = engine.query(lambda frame: frame.select("town").to_native(), shops, order_by="town")
     assert made.to_arrow()["town"].to_pylist() == [None, "Aa", "Bé", "nowhere"]
     for other in (7, pl.DataFrame({"x": [1]}), None) if engine.name == "local" else (pl.DataFrame({"x": [1]}),):
         with pytest.raises(UserCodeError, match="expected a lazy frame"):
             engine.query(lambda frame, other=other: other, shops)
-    with pytest.raises(UserCodeError, match="absent"):
-        engine.query(lambda frame: frame.select("absent"), shops)
 
 
 def test_no_dataset_and_columns_that_are_not_made_are_refused(local):

@@ -54,7 +54,7 @@ def linear_svc():
 
 
 def of_all_kinds():
-    """A pipeline of Spark ML that makes texts, vectors, lists of them and numbers, one estimator in another."""
+    """Pipeline of Spark ML with outputs of many types, one estimator within another."""
     from pyspark.ml import Pipeline
     from pyspark.ml.classification import NaiveBayes, OneVsRest
     from pyspark.ml.feature import MinHashLSH, Tokenizer

@@ -19,7 +19,7 @@ def shops(local):
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
-    """Sales and shops in two files each: workers need not be sent rows, nor stage them for Spark."""
+    """Folder of sales and shops, in two files each: engines neither send their rows to workers nor stage them."""
     folder = tmp_path_factory.mktemp("sales and shops")
     for name, table in (("sales", SALES), ("shops", SHOPS)):
         (folder / name).mkdir()

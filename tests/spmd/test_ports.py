@@ -105,7 +105,7 @@ TRAINERS: tuple[Trainer, ...] = (
 )
 
 OF_EVERY_WAY = (st.KMeans, st.TorchClassifier)
-"""Trainers whose ranks talk through their coordinator, and among each other: an engine places them."""
+"""Trainers with ranks on a coordinator, and with ranks on each other: an engine places them."""
 
 
 def two_ranks(**options: Any) -> SpmdOptions:

@@ -20,7 +20,7 @@ ON_CLUSTERS = ("q13", "q22")
 """Those that every run tries on Dask and Spark: groups of groups, three kinds of join, what Spark SQL leaves to Polars.
 """
 EXACT = ("q4", "q16")
-"""Those of no sum of floats, whose SQL every run tries there, to the bit: EXISTS, NOT IN, distinct counts."""
+"""Queries without sums of floats: every run tries their SQL there, to the bit (EXISTS, NOT IN, distinct counts)."""
 Oracle = Callable[[str], list[dict[str, Any]]]
 
 

@@ -498,7 +498,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 READING = tuple(f"check_{name}" for name in ("vectors", "scans", "refit", "warm", "missing_label", "only_needed"))
 IN_FULL = {"Ridge", "RandomForestClassifier"}
-"""One that becomes a stage, and one that scikit-learn keeps: all read their rows alike."""
+"""Estimators with all checks of reading: a stage of its own, and one of scikit-learn. The others read rows alike."""
 
 
 @pytest.mark.thorough
