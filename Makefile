@@ -27,7 +27,7 @@ etl: $(VENV)/.cpu data/samples/trips-csv/_SUCCESS data/samples/zones/_SUCCESS ##
 test test-fast test-stand-in test-faults test-services test-exhaustive test-gpu check-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 # One process more than cores of a small machine: those of Spark, of Dask, and of servers and jobs wait now and then.
-PYTEST = $(BIN)/python -m pytest --durations-to .work/durations/$@.json -n $(or $(WORKERS),3) --dist loadgroup
+PYTEST = $(BIN)/python -m pytest --durations-to=.work/durations/$@.json -n $(or $(WORKERS),3) --dist loadgroup
 
 test: $(VENV)/.dev ## what is deterministic, on local, Dask and Spark: no kill, no race, no server, no browser
 	tools/java.sh $(BIN)/python
@@ -69,7 +69,7 @@ test-airflow: $(VENV)/.cpu $(VENV_AIRFLOW)/.airflow ## dags/trips.py in Airflow,
 
 mutants: $(VENV)/.dev ## faults drawn by a seed into the library, those of tests/mutants.txt: each has to fail a test; half an hour
 	$(INSTALL) 'cosmic-ray>=8.4,<9' 'pytest-cov>=7,<8'
-	COVERAGE_FILE=.work/mutants.coverage $(PYTEST) --engines local -m "not (slow or faults or services)" --cov penstock --cov-context test --cov-report=
+	COVERAGE_FILE=.work/mutants.coverage $(PYTEST) --engines local -m "not (slow or faults or services)" --cov=penstock --cov-context=test --cov-report=
 	$(BIN)/python tools/mutants.py $(or $(VERB),run)
 
 check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and tables, lock files, the newest versions allowed
