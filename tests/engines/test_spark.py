@@ -13,6 +13,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import narwhals as nw
 import numpy as np
 import psutil
 import pyarrow as pa
@@ -72,6 +73,11 @@ def test_results_come_in_the_order_of_the_items(spark, tmp_path):
 
     for items in (range(6), []):
         assert list(spark.map(first_waits_for_the_second, items)) == [item * item for item in items]
+
+
+def test_frames_are_read_by_the_python_workers_of_tasks(numbers):
+    daemons = numbers.map_partitions(lambda frame: frame.with_columns(x=nw.lit(os.getppid())), {"x": pa.int64()})
+    assert set(daemons.to_arrow()["x"].to_pylist()) == {row.x for row in daemons.to_spark().collect()}
 
 
 def test_error_keeps_its_type_and_place_and_is_not_tried_again(spark, tmp_path):

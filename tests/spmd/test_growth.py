@@ -86,6 +86,7 @@ class AddUp:
 ELASTIC = SpmdOptions(timeout=60, start_timeout=60, max_restarts=0, elastic=True)
 
 
+@pytest.mark.faults
 def test_rounds_that_are_done_are_not_done_again_and_all_ranks_share_the_rows(
     data: dict[str, Dataset], notes: Notes
 ) -> None:
@@ -136,6 +137,7 @@ class EndsAlone:
         return None if rank.checkpoint is None else rank.checkpoint.rounds
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("elastic", "expected"), [(True, 4), (False, None)])
 def test_a_run_that_is_started_again_goes_on_with_another_number_of_ranks_where_it_is_elastic(
     data: dict[str, Dataset], tmp_path: Path, elastic: bool, expected: int | None

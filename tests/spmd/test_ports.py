@@ -119,7 +119,7 @@ def test_no_trainer_is_forgotten() -> None:
     assert {type(each) for each in TRAINERS} == known - {st.CumlEstimator}  # which is trained on a GPU, as one rank
 
 
-@pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.cpu("one GPU is for one rank")
 def test_ranks_on_a_cluster_listen_on_loopback_only(distributed_engine: Engine, subtests: pytest.Subtests) -> None:
     for stage in TRAINERS:
@@ -128,7 +128,7 @@ def test_ranks_on_a_cluster_listen_on_loopback_only(distributed_engine: Engine, 
                 demand_loopback(trained(distributed_engine, stage, two_ranks()))
 
 
-@pytest.mark.thorough
+@pytest.mark.faults
 @pytest.mark.cpu("one GPU is for one rank")
 def test_no_trainer_listens_on_more_by_itself(subtests: pytest.Subtests) -> None:
     engine = GangEngine()

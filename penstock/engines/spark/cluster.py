@@ -81,7 +81,10 @@ class Cluster(ABC):
     def variables(self, threads: int) -> dict[str, str]:
         """Return the variables of a Python worker: its threads, and on this machine the import path of this process."""
         path = {"PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)} if self.local else {}
-        return devices.thread_environment(threads) | path
+        # Spark has workers of their own for each set of variables, and gives this one to workers of queries alone:
+        # with it those of tasks are the same processes, which import the library once.
+        short = self._settings.get("spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled", "true")
+        return devices.thread_environment(threads) | path | ({"SPARK_SIMPLIFIED_TRACEBACK": "1"} if short == "true" else {})
 
     def environment(self, threads: int) -> AbstractContextManager[None]:
         """Give the Python workers of RDDs and frames that are built inside their `variables`."""
