@@ -84,7 +84,8 @@ class Cluster(ABC):
         # Spark has workers of their own for each set of variables, and gives this one to workers of queries alone:
         # with it those of tasks are the same processes, which import the library once.
         short = self._settings.get("spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled", "true")
-        return devices.thread_environment(threads) | path | ({"SPARK_SIMPLIFIED_TRACEBACK": "1"} if short == "true" else {})
+        like_queries = {"SPARK_SIMPLIFIED_TRACEBACK": "1"} if short == "true" else {}
+        return devices.thread_environment(threads) | path | like_queries
 
     def environment(self, threads: int) -> AbstractContextManager[None]:
         """Give the Python workers of RDDs and frames that are built inside their `variables`."""

@@ -1,0 +1,58 @@
+"""Times of a clock in a zone whose clocks skip and repeat hours, as expressions.
+
+The rules are those of ``java.time.ZonedDateTime`` and of Python's ``zoneinfo`` with ``fold=0``: a time that the clocks
+skip is later by as much as they skip, and one that they show twice is the earlier moment, or the one of both whose
+offset a given moment has.
+"""
+
+from __future__ import annotations
+
+import narwhals as nw
+
+DAY = "1d"
+
+
+def local_time(moment: nw.Expr) -> nw.Expr:
+    """Return the time that a clock in the zone shows, without a zone."""
+    return moment.dt.replace_time_zone(None)
+
+
+def in_zone(local: nw.Expr, zone: str, unit: str, near: nw.Expr | None = None) -> nw.Expr:
+    """Return the moment at which clocks of a zone show a time.
+
+    Parameters
+    ----------
+    local : Expr
+        Times without a zone.
+    zone : str
+        A name of the IANA database.
+    unit : {"ms", "us", "ns"}
+        Of the times.
+    near : Expr, optional
+        Moments in the zone; of two moments at which clocks show a time, the one with the offset of these.
+
+    Notes
+    -----
+    No zone is further than 15 hours from UTC: the offsets that a time can have are those a day before it and after it.
+    """
+    as_utc = local.dt.replace_time_zone("UTC")
+
+    def offset(moment: nw.Expr) -> nw.Expr:
+        return _number(local_time(moment.dt.convert_time_zone(zone))) - _number(moment)
+
+    def at(offset: nw.Expr) -> nw.Expr:
+        return (_number(as_utc) - offset).cast(nw.Datetime(unit, "UTC"))  # type: ignore[arg-type]
+
+    before, after = offset(as_utc.dt.offset_by(f"-{DAY}")), offset(as_utc.dt.offset_by(DAY))
+    earlier, later = at(before), at(after)
+    is_later = offset(later) == after
+    first = offset(earlier) == before if near is None else (offset(earlier) == before) & (_offset_in(near) != after)
+    return nw.when(is_later & ~first).then(later).otherwise(earlier).dt.convert_time_zone(zone)
+
+
+def _offset_in(moment: nw.Expr) -> nw.Expr:
+    return _number(local_time(moment)) - _number(moment)
+
+
+def _number(moment: nw.Expr) -> nw.Expr:
+    return moment.cast(nw.Int64)
