@@ -283,6 +283,40 @@ def test_what_prepare_makes_is_there_when_scoring_and_its_filter_of_labels_is_no
         jobs.score(ScoreRequest(model=model, out=project / "other", **given))
 
 
+PREPARE_TYPES = """def prepare(dataset, parameters):
+    return dataset.cast({"x": "float64"}).with_columns(y=nw.col("y") == "yes")
+"""
+
+
+@pytest.mark.thorough
+def test_the_file_that_a_model_was_fitted_on_is_scored_though_prepare_made_its_label(project, common, caplog):
+    trained = pipeline_module('st.LogisticRegression("y", features=["x"])', "[]", prepare=PREPARE_TYPES)
+    (project / "pipelines" / "own.py").write_text(trained)
+    data = project / "rows.csv"
+    given = {"pipelines": common["pipelines"], **_on(data, common)}
+    rows = [f"{row % 7}.5,{'yes' if row % 3 else 'no'}" for row in range(60)]
+    data.write_text("\n".join(["x,y", *rows]))
+    model = jobs.fit(FitRequest(pipeline="own", out=project / "model", **given)).model
+    assert not caplog.messages
+    found = jobs.score(ScoreRequest(model=model, out=project / "out", **given)).scored
+    assert _table(found.path)["y"].to_pylist()[:3] == ["no", "yes", "yes"]
+
+
+@pytest.mark.thorough
+def test_types_that_prepare_makes_and_scoring_does_not_are_told_by_the_fit_and_by_the_error(project, common, caplog):
+    trained = pipeline_module('st.LogisticRegression("y", features=["x"])', "[]", prepare=PREPARE_TYPES)
+    (project / "pipelines" / "own.py").write_text(
+        trained.replace('"float64"})', '"float64"}, errors="null").filter(~nw.col("x").is_null())')
+    )
+    data = project / "rows.csv"
+    given = _on(data, common)
+    data.write_text("\n".join(["x,y", "NA,no", *(f"{row % 7}.5,{'yes' if row % 3 else 'no'}" for row in range(60))]))
+    model = jobs.fit(FitRequest(pipeline="own", out=project / "model", **given)).model
+    assert [message for message in caplog.messages if "prepare of own makes x" in message]
+    with pytest.raises(SchemaDriftError, match=r"rows.csv, line 2, column 'x': 'NA'.*\n.*--pipeline"):
+        jobs.score(ScoreRequest(model=model, out=project / "other", **given))
+
+
 @pytest.mark.thorough
 def test_parameters_for_scoring_are_those_of_a_pipeline_that_is_named(project, common, fitted):
     with pytest.raises(ConfigError, match="parameters of a pipeline, and none is named"):

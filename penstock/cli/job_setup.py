@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pydantic import BaseModel
 
 from penstock.cli.inputs import read
 from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline, pipeline_settings
 from penstock.cli.requests import DataRequest, JobRequest, PipelineRequest
 from penstock.config.settings import Settings, read_yaml
+from penstock.core.errors import SchemaDriftError
 from penstock.core.locations import local_path
+from penstock.dataset.cast_as_fitted import cast_as_fitted, is_taken
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.settings import EngineSettings, engine_settings
@@ -74,8 +77,9 @@ class JobSetup:
 
         Text is read in the types of the module where it prepares them, as a fit does, else in those of the model.
         """
-        types = self.module.schema if self.module.prepares_scoring else model.schema
-        return self.module.prepared(read_data(job, engine, types), self.parameters, labelled=False)
+        prepares = self.module.prepares_scoring
+        source = read_data(job, engine, self.module.schema) if prepares else read_unlabelled(job, engine, model)
+        return self.module.prepared(source, self.parameters, labelled=False)
 
 
 def read_conf(job: JobRequest) -> dict[str, Settings]:
@@ -103,6 +107,28 @@ def read_data(job: DataRequest, engine: Engine, types: Any) -> Dataset:
         max_bad_records=job.max_bad_records,
     )
     return dataset if job.state_cache is None else dataset.cache_states(job.state_cache)
+
+
+def read_unlabelled(job: DataRequest, engine: Engine, model: PipelineModel) -> Dataset:
+    """Return the rows to score, text in the types that the model was fitted on.
+
+    A label may be of another type, as a pipeline that prepares rows may have made it of texts.
+    """
+    labels = set(model.label_columns) - set(model.input_columns)
+    dataset = read_data(job, engine, pa.schema([field for field in model.schema if field.name not in labels]))
+    found = {field.name: field.type for field in dataset.schema if field.name in labels}
+    same = [name for name, dtype in found.items() if is_taken(model.schema.field(name).type, dtype)]
+    return cast_as_fitted(dataset, same, model.schema)
+
+
+@contextmanager
+def hinting_at_preparation(job: DataRequest) -> Iterator[None]:
+    """Have an error about types name the pipeline, which may prepare the rows that it learns from."""
+    try:
+        yield
+    except SchemaDriftError as error:
+        advice = "Where the pipeline prepares rows, have its prepare take *, labelled, and score with --pipeline."
+        raise SchemaDriftError(error.message, hint=f"{error.hint or ''} {advice}".strip(), **error.place) from error
 
 
 def conf_folder(job: JobRequest) -> Path:

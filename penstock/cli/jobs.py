@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from penstock.cli.drift import monitor_of
 from penstock.cli.etl.job import run as run
 from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
-from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
+from penstock.cli.job_setup import (
+    Clock,
+    JobSetup,
+    hinting_at_preparation,
+    read_conf,
+    read_data,
+    read_unlabelled,
+    settings_of_engine,
+)
 from penstock.cli.project import load_pipeline
 from penstock.cli.recording import recorded
 from penstock.cli.registry.models import diff_models as diff_models
@@ -163,8 +172,9 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
     setup = JobSetup.of_module(request, module) if module and (module.prepares_scoring or request.set) else None
     model = PipelineModel.load(request.model, expect=request.expect, stages=module.stages if module else {})
     settings = setup.engine if setup else settings_of_engine(request, read_conf(request)["engine"])
-    with settings.start(progress) as engine:
-        dataset = setup.unlabelled(request, engine, model) if setup else read_data(request, engine, model.schema)
+    hinting = nullcontext() if module and module.prepares_scoring else hinting_at_preparation(request)
+    with settings.start(progress) as engine, hinting:
+        dataset = setup.unlabelled(request, engine, model) if setup else read_unlabelled(request, engine, model)
         scores = model.transform(dataset, monitor=False if monitor is None else monitor)
         scores = scores.select(*request.columns) if request.columns else scores
         written = write(scores, destination)

@@ -13,9 +13,11 @@ from penstock.cli.evaluation import evaluated, told
 from penstock.cli.job_setup import Clock, JobSetup
 from penstock.cli.requests import TrainRequest
 from penstock.config.secrets import hide
+from penstock.core.notices import get_logger
 from penstock.core.progress import Progress
 from penstock.core.recording import step
 from penstock.core.redaction import redact
+from penstock.dataset.cast_as_fitted import is_taken
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import RowLog
 from penstock.dataset.writing import refuse_inputs
@@ -27,6 +29,8 @@ from penstock.pipeline.plan import Plan
 from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.views import check_slice
+
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,26 @@ class TrainingJob:
 
     def seal(self, model: PipelineModel, output: OutputDirectory, metrics: Evaluation, source: Dataset) -> str:
         """Write the model, and return its manifest; says what it is made from."""
+        self._warn_of_preparation(model, source)
         with self.clock("save"):
             return artefact.seal(model, output, metrics=metrics, lineage=self._lineage(source))
+
+    def _warn_of_preparation(self, model: PipelineModel, source: Dataset) -> None:
+        """Warn of columns that scoring without the pipeline lacks, or finds in a type that it does not take."""
+        module, found = self.setup.module, dict(zip(source.schema.names, source.schema.types, strict=True))
+        other = [
+            name
+            for name in model.input_columns
+            if name not in found or not is_taken(model.schema.field(name).type, found[name])
+        ]
+        if other and not module.prepares_scoring:
+            logger.warning(
+                "prepare of %s makes %s, and is not asked for rows to score: have it take *, labelled, and score with"
+                " --pipeline %s",
+                module.name,
+                ", ".join(other),
+                module.name,
+            )
 
     def _lineage(self, source: Dataset) -> dict[str, Any]:
         """Return what a model is made from: the pipeline, its parameters, and the files with their sizes."""

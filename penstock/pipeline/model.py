@@ -34,6 +34,7 @@ from penstock.stages.evaluation.shared_scan import evaluate
 from penstock.stages.evaluation.views import Bootstrap
 from penstock.stages.names import stage_names
 from penstock.stages.step import StageStep
+from penstock.stages.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,12 @@ class PipelineModel(LearningOn, ModelExports, Monitoring, Displayed):
         made = [name for stage in self.stages for name in stage.outputs()]
         _, need = prune(self.steps, made)
         return [name for name in self.schema.names if name in need]
+
+    @property
+    def label_columns(self) -> list[str]:
+        """The columns that the stages learn to predict, as they are in the data."""
+        names = dict.fromkeys(each.target.label for each in self.stages if isinstance(each, Trainer))
+        return [name for name in names if name in self.schema.names]
 
     @property
     def digest(self) -> str:

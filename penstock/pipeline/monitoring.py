@@ -19,7 +19,6 @@ from penstock.pipeline.drift.profile import INPUT, LABEL, SCORE, MetricValues, P
 from penstock.pipeline.drift.profiling import By, compare, gathered, make_profile, slicings_of
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.views import Bootstrap
-from penstock.stages.trainer import Trainer
 
 if TYPE_CHECKING:
     from penstock.pipeline.drift.alarm import Alarm
@@ -190,7 +189,7 @@ class Monitoring:
         start = end - len(model.stages)
         rows = replace(transformed, steps=transformed.steps[:start]).schema
         labels = tuple(
-            name for name in self._labels if name in rows.names and rows.field(name) == model.schema.field(name)
+            name for name in model.label_columns if name in rows.names and rows.field(name) == model.schema.field(name)
         )
         watches = [ColumnWatch(LABEL, start, labels)] if labels else []
         watches += [
@@ -198,12 +197,6 @@ class Monitoring:
             ColumnWatch(SCORE, end, model.output_columns),
         ]
         return [replace(each, slicings=tuple(slicings)) for each in watches]
-
-    @property
-    def _labels(self) -> list[str]:
-        """The columns that the stages learn to predict, as they are in the data."""
-        names: list[Any] = [each.target.label for each in self._model.stages if isinstance(each, Trainer)]
-        return [name for name in dict.fromkeys(names) if name in self._model.schema.names]
 
 
 def check_not_monitored(monitor: Monitor | bool) -> None:
