@@ -103,8 +103,9 @@ def test_a_name_is_the_same_for_a_try_and_differs_by_day_task_and_place_in_a_map
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", run_id_of(context(task="t" * n))) for n in (1, 200))
 
 
-def test_every_job_is_a_command_that_prints_json():
+def test_every_command_that_ends_is_a_job_and_prints_json():
     commands = typer.main.get_command(app).commands
+    assert set(commands) - set(JOBS) == {"serve", "watch", "init", "list", "doctor", "models", "runs"}
     assert all("as_json" in {option.name for option in commands[job].params} for job in JOBS)
 
 

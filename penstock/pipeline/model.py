@@ -115,7 +115,7 @@ class PipelineModel(LearningOn, ModelExports, Monitoring, Displayed):
     def label_columns(self) -> list[str]:
         """The columns that the stages learn to predict, as they are in the data."""
         names = dict.fromkeys(each.target.label for each in self.stages if isinstance(each, Trainer))
-        return [name for name in names if name in self.schema.names]
+        return [name for name in names if name is not None and name in self.schema.names]
 
     @property
     def digest(self) -> str:

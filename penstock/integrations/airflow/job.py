@@ -14,7 +14,11 @@ from penstock.integrations.airflow.identity import with_identity
 from penstock.integrations.airflow.job_process import JobProcess
 from penstock.integrations.airflow.outcome import raise_unless_done
 
-JOBS = ("fit", "tune", "score", "evaluate", "check", "run", "promote", "explain")
+JOBS = (
+    "run", "check", "describe", "fit", "tune", "refit", "evaluate", "score", "drift", "promote", "alarms", "explain",
+    "calibrate", "plan",
+)  # fmt: skip
+"""The commands that read something, and end."""
 
 
 @dataclass(frozen=True, kw_only=True)

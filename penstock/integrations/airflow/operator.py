@@ -18,7 +18,9 @@ class PenstockOperator(BaseOperator):
 
     Parameters
     ----------
-    job : {"fit", "tune", "score", "evaluate", "check", "run", "promote", "explain"}
+    job : str
+        A command of ``penstock`` that ends: ``run``, ``check``, ``describe``, ``fit``, ``tune``, ``refit``,
+        ``evaluate``, ``score``, ``drift``, ``promote``, ``alarms``, ``explain``, ``calibrate`` or ``plan``.
     arguments : sequence of str
         As on the command line, one word each; templated.
     cwd : str, optional
