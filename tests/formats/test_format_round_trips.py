@@ -79,3 +79,24 @@ def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(
             again = local.read(format, target, schema=rows.schema).to_arrow()
             assert again.schema == rows.schema
             assert again.equals(rows)
+
+
+TEXTUAL = [
+    kind for kind in VALUES if not pa.types.is_nested(kind) and str(kind)[:4] not in ("bina", "dura", "null", "time")
+]
+TEXTUAL += [pa.timestamp("us"), pa.timestamp("ms", "Europe/Berlin")]
+
+
+@pytest.mark.parametrize("format", ["csv", "json_lines"])
+def test_a_column_without_values_has_the_type_that_was_written(
+    local: ps.LocalEngine, format: str, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    lists = [pa.list_(pa.int8()), pa.list_(pa.float64())] if format == "json_lines" else []
+    schema = pa.schema([("k", pa.int64()), *((str(kind), kind) for kind in (*TEXTUAL, *lists))])
+    for rows in (2, 0):
+        output = tmp_path / str(rows)
+        nulls = [pa.array(range(rows)), *(pa.nulls(rows, kind) for kind in schema.types[1:])]
+        local.from_arrow(pa.table(nulls, schema=schema)).write(output, format=format)
+        for path in (output, output / "part-*"):
+            with subtests.test(rows=rows, path=path.name):
+                assert local.read(format, path).schema.equals(schema)

@@ -139,7 +139,7 @@ def test_a_declared_type_that_may_not_hold_a_column_is_refused(local: Engine, po
 
 
 def test_columns_of_sqlite_have_the_types_of_all_their_values(local: Engine, sqlite: str) -> None:
-    run(find_database(sqlite), "CREATE TABLE t (id INTEGER, late, mixed, day TEXT, unset)")
+    run(find_database(sqlite), "CREATE TABLE t (id INTEGER, late, mixed, day TEXT, unset TEXT)")
     late = ", ".join(
         f"({row}, {'NULL' if row < 1500 else row / 2}, {row if row % 2 else row / 4}, '2024-02-29', NULL)"
         for row in range(1600)
@@ -156,6 +156,16 @@ def test_columns_of_sqlite_have_the_types_of_all_their_values(local: Engine, sql
         local.read_sql("t", sqlite)
     with pytest.raises(SchemaDriftError, match=r"column 'day' of .* has a value that is not date32"):
         local.read_sql("SELECT day FROM t", sqlite, schema={"day": "date"}).to_arrow()
+
+
+def test_columns_of_sqlite_without_values_have_their_declared_types(local: Engine, sqlite: str) -> None:
+    run(find_database(sqlite), "CREATE TABLE blank (i BIGINT, r DOUBLE, t VARCHAR(9), b BLOB, d DATE)")
+    declared = [pa.int64(), pa.float64(), pa.string(), pa.binary(), pa.string()]
+    for rows in (0, 1):
+        for query in ("blank", "SELECT * FROM blank WHERE 1 = 1"):
+            assert local.read_sql(query, sqlite).schema.types == declared, (rows, query)
+        run(find_database(sqlite), "INSERT INTO blank (i) VALUES (NULL)")
+    assert local.read_sql("SELECT i + 1 AS j FROM blank", sqlite).schema.types == [pa.string()]  # SQLite has none
 
 
 def test_what_is_not_there_is_told(local: Engine, uri: str, tmp_path: Path) -> None:

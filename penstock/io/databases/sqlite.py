@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -40,12 +40,25 @@ class Sqlite(FileDatabase):
         return connection
 
     def columns(self, session: Session, relation: str) -> list[Column]:
-        """Return the columns, whose types are those of all their values."""
+        """Return the columns, whose types are those of all their values, or declared where there are none."""
         names = session.fetch(f"SELECT * FROM {relation} LIMIT 0").schema.names
         asked = [f"COALESCE(SUM({test}), 0)" for name in names for test in self._tests(name)]
         counts = session.first(f"SELECT {', '.join(asked)} FROM {relation}")
         width = len(_KINDS) + 1
-        return [self._column(name, counts[width * place : width * (place + 1)]) for place, name in enumerate(names)]
+        columns = [self._column(name, counts[width * place : width * (place + 1)]) for place, name in enumerate(names)]
+        empty = [column.name for place, column in enumerate(columns) if not any(counts[width * place :][:width])]
+        declared = self._declared(session, relation) if empty else {}
+        return [replace(each, type=declared[each.name]) if each.name in empty else each for each in columns]
+
+    def _declared(self, session: Session, relation: str) -> dict[str, pa.DataType]:
+        """Return the declared types of a table or a query; a string where there is none, as of an expression."""
+        # Of a view SQLite knows which columns are those of tables; a temporary one is not in the file.
+        session.execute(f"CREATE TEMP VIEW penstock_declared AS SELECT * FROM {relation}")
+        rows = session.fetch("SELECT name, type FROM pragma_table_info('penstock_declared')").to_pylist()
+        session.execute("DROP VIEW penstock_declared")
+        kinds = {name: kind for kind, name in _NAMES.items()}
+        affinities = {row["name"]: _affinity(row["type"]) if row["type"] else "TEXT" for row in rows}
+        return {name: kinds.get(affinity, pa.string()) for name, affinity in affinities.items()}
 
     def _tests(self, name: str) -> list[str]:
         column = self.quote(name)

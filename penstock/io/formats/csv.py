@@ -17,7 +17,7 @@ from penstock.io.sources.bad_records import check_free
 from penstock.io.sources.csv import CsvSource
 from penstock.io.sources.csv_dialect import Dialect, can_hold
 from penstock.io.sources.files import InputFile, Storage
-from penstock.io.sources.inference import settle
+from penstock.io.sources.inference import listed_types, settle
 from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
 from penstock.io.sources.text import check_declared, guessed
 
@@ -63,10 +63,10 @@ class Csv(Format[CsvOptions]):
 
         The text is UTF-8; lines end at ``\n``, ``\r\n`` or a ``\r`` alone, and blank lines are skipped. A column
         without a declared type gets the narrowest of bool, int64, float64, date32, timestamp and string that holds all
-        its values in all files, or string when it has none. Numbers with a leading zero or more digits than their type
-        holds are strings. ``NA``, ``null`` and ``None`` are strings like others unless they are in `null_values`. Times
-        with a zone are for a declared type with one, those without for a type without. Ranges of a quarter of a
-        fragment are parsed at once.
+        its values in all files; when it has none, the one that the manifests of all files list, or string. Numbers with
+        a leading zero or more digits than their type holds are strings. ``NA``, ``null`` and ``None`` are strings like
+        others unless they are in `null_values`. Times with a zone are for a declared type with one, those without for a
+        type without. Ranges of a quarter of a fragment are parsed at once.
 
         Raises
         ------
@@ -83,7 +83,8 @@ class Csv(Format[CsvOptions]):
         task = ParseTask(source, columns if schema is None else None, options.max_bad_records)
         scanned = scan_ranges(scheduler, task, items)
         if schema is None:
-            schema = pa.schema([(name, settle(guess.type)) for name, guess in guessed(scanned, columns).items()])
+            listed, guesses = listed_types(files), guessed(scanned, columns)
+            schema = pa.schema([(name, settle(guess.type, listed.get(name))) for name, guess in guesses.items()])
         return source.planned(schema, scanned, options.fragment_bytes)
 
 

@@ -16,7 +16,7 @@ from penstock.io.sinks.json_lines import JsonLinesWriter
 from penstock.io.sources import json_objects
 from penstock.io.sources.bad_records import check_free
 from penstock.io.sources.files import InputFile, Storage
-from penstock.io.sources.inference import Guess, join, settle
+from penstock.io.sources.inference import Guess, join, listed_types, settle
 from penstock.io.sources.json_lines import JsonLinesSource
 from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
 from penstock.io.sources.text import Scanned, check_declared
@@ -38,11 +38,11 @@ class JsonLines(Format[TextOptions]):
 
         A line holds one whole object, nested no more than 63 deep; a key that it lacks is null. A column without a
         declared type gets the one that holds all its values in all files: bool, int64, float64 (whole and other numbers
-        together), string, or a list of one of them; string when it has none. A string that looks like a date is a
-        string. Values of different kinds in one column are an error, nested objects too. Where types are declared, days
-        and times are strings as CSV has them, those with a zone for a type with one, those without for a type without.
-        Columns are missing of which a file has no key in any line. Ranges of a quarter of a fragment are parsed at
-        once.
+        together), string, or a list of one of them; when it has none, the one that the manifests of all files list, or
+        string. A string that looks like a date is a string. Values of different kinds in one column are an error,
+        nested objects too. Where types are declared, days and times are strings as CSV has them, those with a zone for
+        a type with one, those without for a type without. Columns are missing of which a file has no key in any line.
+        Ranges of a quarter of a fragment are parsed at once.
 
         Raises
         ------
@@ -55,8 +55,10 @@ class JsonLines(Format[TextOptions]):
         task = ParseTask(source, () if schema is None else None, options.max_bad_records)
         scanned = scan_ranges(scheduler, task, items)
         types = {name: guess.type for name, (guess, _) in _joined(scanned).items()}
-        types = types if schema is not None else {name: settle(kind) for name, kind in types.items()}
-        keys = options.lead + _keys_of_files(scanned, types) or [(files[0].path, pa.schema([]))]
+        listed = listed_types(files)
+        settled = {name: settle(pa.null(), dtype) for name, dtype in listed.items()}
+        types = types if schema is not None else {name: settle(kind, listed.get(name)) for name, kind in types.items()}
+        keys = options.lead + _keys_of_files(scanned, types) or [(files[0].path, pa.schema(settled))]
         united = unify(keys, missing=options.missing_columns, extra=options.extra_columns)
         check_free(united.names, options.max_bad_records)
         known = pa.schema([field for field in united if not pa.types.is_null(field.type)])

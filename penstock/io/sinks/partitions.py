@@ -132,6 +132,15 @@ def describe_columns(schema: pa.Schema, partitioning: Partitioning | None) -> di
     return {"columns": columns} if partitioning is None else {"columns": columns, "partition_by": partitioning.names}
 
 
+def listed_columns(manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    """Return the columns that a manifest lists, each with the name of its type; none where it lists none."""
+    columns: Any = manifest.metadata.get("columns")
+    try:
+        return tuple((str(column["name"]), str(column["type"])) for column in columns or ())
+    except (TypeError, KeyError):
+        return ()
+
+
 def partitioning_of(manifest: Manifest, path: str) -> Partitioning | None:
     """Return how an output is partitioned, None where it is not, or does not say so.
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from penstock.core.errors import IncompleteInputError
 from penstock.core.notices import warn
 from penstock.core.schemas import shorten
-from penstock.io.sinks.partitions import partitioning_of
+from penstock.io.sinks.partitions import listed_columns, partitioning_of
 from penstock.io.sources.files import InputFile
 from penstock.io.sources.folders import Folders
 from penstock.io.sources.globs import hidden
@@ -39,10 +39,11 @@ def list_directory(
     if manifest is not None:
         folders.check(root, manifest)
         partitioning = partitioning_of(manifest, folders.show(root))
-        columns = () if partitioning is None else partitioning.columns
+        keys = () if partitioning is None else partitioning.columns
         listed = [entry for entry in manifest.files if entry.path.endswith(suffixes)]
         files = [_file(root, entry.path, folders, entry.sha256) for entry in listed]
-        return [replace(file, key_columns=columns) for file in files] if columns else files
+        columns = listed_columns(manifest)
+        return [replace(file, key_columns=keys, columns=columns) for file in files]
     names, links = folders.walk(root)
     data = sorted(name for name in names if is_data(name, suffixes))
     refuse_tables([root, *(posixpath.dirname(posixpath.join(root, name)) for name in data)], folders)

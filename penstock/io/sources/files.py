@@ -41,6 +41,8 @@ class InputFile:
     keys: tuple[tuple[str, str | None], ...] = ()
     key_columns: tuple[PartitionColumn, ...] = ()
     """What the manifest says of the columns that `keys` are values of."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """All columns of the output, each with the name of its type, as the manifest lists them."""
     inode: tuple[int, int] | None = None
     """Device and number of a local file, the same under all of its names."""
 

@@ -14,6 +14,9 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.type_names import type_of
+from penstock.io.sources.files import InputFile
+
 EXACT = 2**53 - 1
 """Whole numbers up to this one are exact in float64, and no other number is rounded to them."""
 _FIRST_DAY, _LAST_DAY = date(1678, 1, 1), date(2262, 1, 1)
@@ -55,6 +58,14 @@ def guess(values: pa.ChunkedArray) -> Guess:
         low, high = (pa.scalar(day).cast(kind) for day in (_FIRST_DAY, _LAST_DAY))
         return Guess(kind, _within(values, low, high))
     return Guess(kind)
+
+
+def listed_types(files: Iterable[InputFile]) -> dict[str, pa.DataType]:
+    """Return the types of the columns that the manifests of all files list alike."""
+    first, *others = {file.columns for file in files}
+    alike = set(first).intersection(*others)
+    types = {name: type_of(text) for name, text in first if (name, text) in alike}
+    return {name: dtype for name, dtype in types.items() if dtype is not None}
 
 
 def _within(values: pa.ChunkedArray, low: object, high: object) -> bool:
@@ -103,16 +114,19 @@ def join_text(guesses: Iterable[Guess]) -> Guess:
     return reduce(lambda left, right: join(left, right) or TEXT, guesses, UNKNOWN)
 
 
-def settle(kind: pa.DataType) -> pa.DataType:
-    """Return the type that a column gets for good: string when it has no value, microseconds for whole seconds.
+def settle(kind: pa.DataType, listed: pa.DataType | None = None) -> pa.DataType:
+    """Return the type that a column gets for good: microseconds for whole seconds; listed where it has no value.
+
+    Without a value and a listed type it is a string.
 
     Examples
     --------
-    >>> settle(pa.null()), settle(pa.timestamp("s"))
-    (DataType(string), TimestampType(timestamp[us]))
+    >>> settle(pa.null()), settle(pa.null(), pa.int8()), settle(pa.timestamp("s"), pa.int8())
+    (DataType(string), DataType(int8), TimestampType(timestamp[us]))
     """
     if pa.types.is_null(kind):
-        return pa.string()
+        return pa.string() if listed is None or pa.types.is_null(listed) else listed
     if pa.types.is_list(kind):
-        return pa.list_(settle(kind.value_type))
+        inner = listed.value_type if listed is not None and pa.types.is_list(listed) else None
+        return pa.list_(settle(kind.value_type, inner))
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) and kind.unit == "s" else kind

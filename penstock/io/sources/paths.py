@@ -6,7 +6,7 @@ import difflib
 import os
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.core.errors import ConfigError, InputError, MissingInputError
@@ -108,7 +108,7 @@ class _Expansion:
         """
         if file.sha256 is not None or (pattern is None and not self.storage.is_local(file.path)):
             return file
-        return replace(file, sha256=self.selections.add(folders.strip(file.path), file.size, folders, pattern))
+        return self.selections.add(file, folders, pattern)
 
     def _store(self, text: str) -> StoreFolders:
         filesystem, path = connect(text, self.storage.options)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from penstock.core.errors import IncompleteInputError
 from penstock.core.notices import warn
 from penstock.core.schemas import shorten
 from penstock.io.sinks import FileEntry, Manifest
+from penstock.io.sinks.partitions import listed_columns
+from penstock.io.sources.files import InputFile
 from penstock.io.sources.folders import Folders
 
 _HINT = "Restore the files of that run, or write the output again."
@@ -44,14 +46,12 @@ class Selections:
         self._by_root: dict[str, _Selection] = {}
         self._root_of: dict[str, str | None] = {}
 
-    def add(self, path: str, size: int, folders: Folders, pattern: str | None) -> str | None:
-        """Return the sha256 that a manifest has for a file, None where there is no manifest.
+    def add(self, file: InputFile, folders: Folders, pattern: str | None) -> InputFile:
+        """Return a file with its hash, and the columns, as a manifest beside it lists them; as it is without one.
 
         Parameters
         ----------
-        path : str
-            In its file system.
-        size : int
+        file : InputFile
         folders : Folders
         pattern : str or None
             What it matched; None for a file that was named itself, which may be beside those of a manifest.
@@ -61,21 +61,22 @@ class Selections:
         IncompleteInputError
             It has another size, or lies among files of a manifest that does not list it.
         """
+        path = folders.strip(file.path)
         root = self._root(posixpath.dirname(path), folders)
         if root is None:
-            return None
+            return file
         selection, name = self._by_root[root], posixpath.relpath(path, root)
         entry = selection.entries.get(name)
         if pattern is not None:
             selection.patterns.add(pattern)
         if entry is None:
             if pattern is None:
-                return None
+                return file
             raise selection.refuse(name, "is not in the manifest beside it: a part of another run, say")
-        if entry.bytes != size:
-            raise selection.refuse(name, f"has {size} bytes, and {entry.bytes} in its manifest")
+        if entry.bytes != file.size:
+            raise selection.refuse(name, f"has {file.size} bytes, and {entry.bytes} in its manifest")
         selection.selected.add(name)
-        return entry.sha256
+        return replace(file, sha256=entry.sha256, columns=listed_columns(selection.manifest))
 
     def leaves_out(self, path: str, folders: Folders) -> bool:
         """Return whether a file that a pattern matched is a part of a run that its output does not list.
