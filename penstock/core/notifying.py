@@ -12,6 +12,7 @@ from threading import Thread
 
 def post(url: str, body: bytes, seconds: float) -> None:
     """Send JSON to a webhook; raises where it has not answered in time, or answers with an error."""
+    from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
     request = Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")
@@ -22,6 +23,8 @@ def post(url: str, body: bytes, seconds: float) -> None:
             with urlopen(request, timeout=seconds):  # it raises where the answer is an error
                 pass
         except Exception as error:
+            if isinstance(error, HTTPError):  # which is the answer too, and has its connection
+                error.close()
             failed.append(error)
 
     # The limit of urlopen is one for each read, and names are looked up without any.
