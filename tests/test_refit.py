@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -346,3 +347,13 @@ def test_a_state_that_is_too_large_is_neither_saved_nor_read(local, tmp_path, mo
     with pytest.raises(PenstockError, match=r"statistics/0\.json[\s\S]*300"):
         model.save(tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_state_that_somebody_has_forged_is_no_bare_error_of_a_refit(subtests):
+    rows = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, 2.0, None, 9.0]}))
+    model = ps.Pipeline(st.StandardScaler("x")).fit(rows, keep_statistics=True)
+    for key, kept in model.statistics.items():
+        for forged in ({}, [], "x", None, -5, {"x": {}}, {"x": []}, {"x": "x"}):
+            statistics = {**model.statistics, key: replace(kept, state=forged)}
+            with subtests.test(f"{key} {forged}"), pytest.raises(ArtifactError, match="is no state of it"):
+                replace(model, statistics=statistics).refit(rows)

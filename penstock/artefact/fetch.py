@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from penstock.artefact.layout import MANIFEST_LIMIT
 from penstock.config.secrets import secret_values
-from penstock.core.errors import ArtifactIntegrityError, InputError, MissingInputError
+from penstock.core.errors import ArtifactIntegrityError, InputError, MissingInputError, PenstockError
+from penstock.core.locations import absolute_path, is_url
 from penstock.io.sinks import MANIFEST_NAME, Manifest, TemporaryFolder
 from penstock.io.sources.stores import connect, patiently, why
+
+T = TypeVar("T")
 
 
 def fetch(url: str, options: Mapping[str, Any], wanted: Callable[[str], bool] = lambda path: True) -> TemporaryFolder:
@@ -37,6 +41,25 @@ def fetch(url: str, options: Mapping[str, Any], wanted: Callable[[str], bool] = 
         copy.remove()
         raise
     return copy
+
+
+def read_model(
+    location: str,
+    read: Callable[[Path], T],
+    options: Mapping[str, Any] | None = None,
+    *,
+    wanted: Callable[[str], bool] = lambda path: True,
+) -> T:
+    """Return what `read` makes of the folder of a model, or of a copy from its store; errors name the URL then."""
+    if not is_url(location):
+        return read(absolute_path(location, "model"))
+    with fetch(location, options or {}, wanted) as copy:
+        try:
+            return read(copy.path)
+        except PenstockError as error:
+            here = str(copy.path)
+            place = {name: str(value).replace(here, location) for name, value in error.place.items()}
+            raise type(error)(error.message.replace(here, location), hint=error.hint, **place) from error.__cause__
 
 
 def _copy(url: str, options: Mapping[str, Any], folder: str, wanted: Callable[[str], bool]) -> None:

@@ -31,6 +31,31 @@ _OF_RUN = "files-[A-Za-z0-9_-]{1,64}-[0-9a-f]{8}/"
 
 
 @dataclass(frozen=True)
+class RecordedDigests:
+    """Digests of a saved model, as recorded elsewhere: of its manifest, and of all that was learned."""
+
+    manifest: str
+    learned: str
+    by: str
+
+    def check(self, manifest: str, learned: object, path: str) -> None:
+        """Raise ArtifactIntegrityError unless a model has these digests."""
+        for name, recorded, found in (("manifest", self.manifest, manifest), ("digest", self.learned, learned)):
+            if found != recorded:
+                message = f"the {name} of {path} is {found}, and {self.by} records {recorded}: it was changed"
+                hint = "Restore the folder from a backup; or remove it, and register the model again."
+                raise ArtifactIntegrityError(message, hint=hint, path=path)
+
+
+@dataclass(frozen=True)
+class Located:
+    """A saved model by its path or URL, and its digests where somebody recorded them."""
+
+    location: str
+    recorded: RecordedDigests | None = None
+
+
+@dataclass(frozen=True)
 class Contents:
     """A model's manifest with its digest, and the verified bytes of every file that it lists."""
 
@@ -38,6 +63,11 @@ class Contents:
     digest: str
     files: Mapping[str, bytes]
     folder: str = ""
+
+    @property
+    def learned(self) -> object:
+        """The digest of all that was learned, as the manifest has it."""
+        return self.manifest.metadata.get("digest")
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -54,7 +84,13 @@ def manifest_digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def read_folder(path: Path, expect: str | None, *, wanted: Callable[[str], bool] = lambda name: True) -> Contents:
+def read_folder(
+    path: Path,
+    expect: str | None,
+    recorded: RecordedDigests | None = None,
+    *,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> Contents:
     """Return the verified contents of a model directory; nothing but its manifest has been parsed then.
 
     Parameters
@@ -63,6 +99,8 @@ def read_folder(path: Path, expect: str | None, *, wanted: Callable[[str], bool]
         The directory; it may be reached through a symbolic link, but it holds none.
     expect : str, optional
         Digest that the manifest must have.
+    recorded : RecordedDigests, optional
+        Digests that the model must have besides.
     wanted : callable
         Says of the path of a file whether it is read and hashed; all are, unless given.
 
@@ -73,7 +111,7 @@ def read_folder(path: Path, expect: str | None, *, wanted: Callable[[str], bool]
     UntrustedArtifactError
         Links, devices, names that no model has, or files of another type than their names say.
     ArtifactIntegrityError
-        The files are not exactly those that were saved, or not those of `expect`.
+        The files are not exactly those that were saved, or not those of `expect` and `recorded`.
     ArtifactVersionError
         It was written by another version of the format.
     """
@@ -87,6 +125,8 @@ def read_folder(path: Path, expect: str | None, *, wanted: Callable[[str], bool]
         _check_expected(data, expect, path)
         check_magic(data, MANIFEST_NAME)
         manifest = Manifest.decode(data, path=str(path / MANIFEST_NAME), error=ArtifactIntegrityError)
+        if recorded is not None:
+            recorded.check(manifest_digest(data), manifest.metadata.get("digest"), str(path))
         _check_listing(manifest, found, path)
         folder = _folder_of(manifest)
         listed = {entry.path.removeprefix(folder): entry for entry in manifest.files}

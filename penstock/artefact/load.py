@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +11,9 @@ import pyarrow as pa
 
 from penstock.artefact.blobs import check_blob
 from penstock.artefact.checks import demand, exact_keys, need
+from penstock.artefact.digest import digest_of
 from penstock.artefact.evaluators import decode_evaluators
-from penstock.artefact.fetch import fetch
+from penstock.artefact.fetch import read_model
 from penstock.artefact.folder import Contents, read_folder
 from penstock.artefact.layout import (
     BLOB_KINDS,
@@ -33,7 +33,7 @@ from penstock.artefact.layout import (
     state_path,
 )
 from penstock.artefact.parts import ModelParts
-from penstock.artefact.registry.registry import resolve
+from penstock.artefact.registry.registry import locate
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode, decode_parameters
 from penstock.artefact.statistics import (
@@ -46,10 +46,9 @@ from penstock.artefact.statistics import (
     statistics_path,
 )
 from penstock.artefact.tables import read_table
-from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError, UntrustedArtifactError
-from penstock.core.locations import absolute_path, is_url
+from penstock.core.errors import ArtifactError, ArtifactIntegrityError, ArtifactVersionError, UntrustedArtifactError
 from penstock.core.schemas import require
-from penstock.io.sinks import read_json
+from penstock.io.sinks import MANIFEST_NAME, read_json
 from penstock.stages.base import Blob, Fitted, Stage
 from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
@@ -92,7 +91,8 @@ def load(
     MissingInputError, InputError
         There is no such directory, or it cannot be read.
     ArtifactIntegrityError
-        A file is missing, added or changed, or the model is not that of `expect`; nothing but the manifest was parsed.
+        A file is missing, added or changed, or the model is not that of `expect`, or of the registry's record: then
+        nothing but the manifest was parsed. Or what was learned has not the digest that the manifest states.
     ArtifactVersionError
         The format, or a stage in it, is of another version than this library reads.
     UntrustedArtifactError
@@ -102,14 +102,24 @@ def load(
     ArtifactError
         The parts do not fit together: parameters, schema, or features of a booster.
     """
-    text = resolve(path, storage_options)
-    if is_url(text):
-        return _from_store(text, partial(load, expect=expect, stages=stages), storage_options or {})
-    folder = absolute_path(text, "model")
-    with _placed(folder):
-        contents = read_folder(folder, expect)
-        _check_features(contents)
-        return _Loader(contents, trusted=expect is not None).parts(stages or {})
+    located = locate(path, storage_options)
+
+    def read(folder: Path) -> ModelParts:
+        with _placed(folder):
+            contents = read_folder(folder, expect, located.recorded)
+            _check_features(contents)
+            parts = _Loader(contents, trusted=expect is not None).parts(stages or {})
+            _check_learned(contents, parts)
+            return parts
+
+    return read_model(located.location, read, storage_options)
+
+
+def _check_learned(contents: Contents, parts: ModelParts) -> None:
+    """Raise ArtifactIntegrityError unless what was learned has the digest that the manifest states."""
+    if (found := digest_of(zip(parts.stages, parts.fitted, strict=True))) != contents.learned:
+        message = f"the model that was read has the digest {found}, and its manifest states {contents.learned}"
+        raise ArtifactIntegrityError(message, hint="Restore the folder, or save the model again.", path=MANIFEST_NAME)
 
 
 def load_statistics(path: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> SavedStatistics:
@@ -117,31 +127,15 @@ def load_statistics(path: str | Path, *, storage_options: Mapping[str, Any] | No
 
     No other file is read or, from a store, fetched. Errors are those of `load`.
     """
-    text = resolve(path, storage_options)
-    if is_url(text):
-        return _from_store(text, load_statistics, storage_options or {}, wanted=is_statistics)
-    folder = absolute_path(text, "model")
-    with _placed(folder):
-        contents = read_folder(folder, None, wanted=is_statistics)
-        _check_features(contents)
-        return _Loader(contents, trusted=False).saved_statistics()
+    located = locate(path, storage_options)
 
+    def read(folder: Path) -> SavedStatistics:
+        with _placed(folder):
+            contents = read_folder(folder, None, located.recorded, wanted=is_statistics)
+            _check_features(contents)
+            return _Loader(contents, trusted=False).saved_statistics()
 
-def _from_store(
-    url: str,
-    read: Callable[[Path], T],
-    options: Mapping[str, Any],
-    *,
-    wanted: Callable[[str], bool] = lambda path: True,
-) -> T:
-    """Return what `read` makes of a copy of a model; its errors name the URL."""
-    with fetch(url, options, wanted) as copy:
-        try:
-            return read(copy.path)
-        except PenstockError as error:
-            here = str(copy.path)
-            place = {name: str(value).replace(here, url) for name, value in error.place.items()}
-            raise type(error)(error.message.replace(here, url), hint=error.hint, **place) from error.__cause__
+    return read_model(located.location, read, storage_options, wanted=is_statistics)
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 from penstock.cli.telemetry import send
 from penstock.core.errors import AlarmError
 from penstock.core.notices import get_logger
+from penstock.core.redaction import redact
 from penstock.runs.alarms import Alarm, AlarmResult, check_alarms, history_of, raise_alarms, read_alarms
 from penstock.runs.run import Run
 from penstock.runs.run_store import RunStore
@@ -28,17 +28,25 @@ class EndedRun:
     """
 
     folder: str
-    alarms: Sequence[Alarm]
+    alarms: Sequence[Alarm] = ()
     raised: list[AlarmResult] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, folder: str, path: str | Path | None) -> Self:
-        """Return what tells of a run, by the alarms of a file; ConfigError for one that is none, before any work."""
-        return cls(folder, [] if path is None else read_alarms(path))
+    def read(self, path: str | Path | None) -> None:
+        """Take the alarms of a file; ConfigError for one that is none, before any work."""
+        self.alarms = () if path is None else read_alarms(path)
 
     def tell(self, run: Run) -> None:
-        """Send a run to where the environment says, and raise its alarms."""
-        send(run)
+        """Send a run to where the environment says, and raise its alarms.
+
+        The run is over, and its outputs are in place: what goes wrong here is a warning.
+        """
+        for step in (send, self._alarm):
+            try:
+                step(run)
+            except Exception as error:
+                logger.warning("the end of the run was not reported: %s", redact(f"{type(error).__name__}: {error}"))
+
+    def _alarm(self, run: Run) -> None:
         store = RunStore(self.folder)
         results = check_alarms(run, self.alarms, history_of(run, self.alarms, store))
         self.raised = [each for each in results if each.raised]

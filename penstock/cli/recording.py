@@ -48,9 +48,10 @@ def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[...,
         from penstock.cli.ended_run import EndedRun
         from penstock.runs import record
 
-        ended = EndedRun.of(folder, alarms_file(request))
+        ended = EndedRun(folder)
         with record(folder, kind=job.__name__, name=_subject(request), on_end=ended.tell) as recording:
             recording.facts["configuration"] = configuration(request)
+            ended.read(alarms_file(request))
             result = job(request, progress)
             recording.facts |= facts_of(hide(asdict(result)))  # type: ignore[call-overload]
         ended.check()

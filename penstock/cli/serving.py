@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from penstock.core.errors import ConfigError
@@ -82,6 +82,7 @@ def serve(request: ServeRequest, progress: "Progress | None" = None) -> ServeRes
         import uvicorn
 
         from penstock.integrations.serving import create_app
+        from penstock.integrations.serving.patience import PatientProtocol
     from penstock.pipeline.model import PipelineModel
 
     model = PipelineModel.load(request.model, expect=request.expect)
@@ -90,7 +91,13 @@ def serve(request: ServeRequest, progress: "Progress | None" = None) -> ServeRes
         host, port = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         logger.warning("serving %s at %s", request.model, url)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=_PATIENCE)
+        config = uvicorn.Config(
+            app,
+            http=PatientProtocol,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=_PATIENCE,
+        )
         _run(uvicorn.Server(config), listener)
     meters = app.state.meters
     return ServeResult(model=request.model, digest=model.digest, url=url, requests=meters.requests, rows=meters.rows)
@@ -98,13 +105,21 @@ def serve(request: ServeRequest, progress: "Progress | None" = None) -> ServeRes
 
 def _run(server: "uvicorn.Server", listener: socket.socket) -> None:
     """Run the server in a thread, so that this one is told of signals; what is being answered then is."""
-    thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="penstock-serving")
-    thread.start()
+    ended = Event()
+
+    def answer() -> None:
+        try:
+            server.run(sockets=[listener])
+        finally:
+            ended.set()
+
+    # Not by join(): once it was interrupted, Python 3.11 takes the thread for one that has ended.
+    Thread(target=answer, name="penstock-serving").start()
     try:
-        thread.join()
+        ended.wait()
     except KeyboardInterrupt:
         server.should_exit = True
-        thread.join()
+        ended.wait()
 
 
 def _listen(request: ServeRequest) -> socket.socket:

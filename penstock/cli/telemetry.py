@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from penstock.core.errors import PenstockError
 from penstock.core.notices import get_logger
+from penstock.core.redaction import redact
 from penstock.runs.run import Run
 
 logger = get_logger(__name__)
@@ -53,5 +54,6 @@ def _is_there(module: str) -> bool:
 def _try(send_to: Callable[[Run], None], run: Run) -> None:
     try:
         send_to(run)
-    except PenstockError as error:
-        logger.warning("run %s is not sent: %s", run.id, error.message)
+    except Exception as error:
+        message = error.message if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}"
+        logger.warning("run %s is not sent: %s", run.id, redact(message))

@@ -145,7 +145,7 @@ class ReadingTables(ReadingFormats, ABC):
         ----------
         query : str
             ``"trips"``, ``"sales.trips"``, or ``"SELECT ..."``. Whoever can write it can do what the user of the
-            database can.
+            database can; in DuckDB, read any file of the workers.
         uri : str
             ``postgresql://user:password@host/database``, ``sqlite:///relative.db`` or ``sqlite:////absolute.db``, and
             ``duckdb:///file.db`` likewise. The password is in no message. Workers have to reach it; a file of DuckDB

@@ -68,7 +68,7 @@ def with_time(info: Mapping[str, Any]) -> dict[str, Any]:
     >>> with_time({"started": 0.0})
     {'started': '1970-01-01T00:00:00Z'}
     """
-    if "started" not in info:
+    if info.get("started") is None:
         return dict(info)
     started = datetime.fromtimestamp(info["started"], UTC)
     return {**info, "started": f"{started:%Y-%m-%dT%H:%M:%SZ}"}

@@ -16,8 +16,10 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.core.checks import Shape, check_shapes, is_number, is_objects, need
 from penstock.core.displayed import Displayed
 from penstock.core.errors import CorruptFileError, MissingInputError
+from penstock.core.json_values import as_json
 from penstock.core.locations import is_url, read_location
 from penstock.core.recording import PHASES, Span
 
@@ -58,6 +60,46 @@ nothing before it, since the span began. ``bytes_in`` are of rows in memory, ``b
 ``energy`` (joules; null where no counter can be read) are shares of what its process and its devices have used, in
 equal parts among the tasks that ran. ``peak_memory`` is the most bytes that its process had until then.
 """
+
+
+_LAST_TIME = 253_402_300_799
+"""The end of the year 9999, behind which there is no time of Python's."""
+
+
+def _is_time(value: Any) -> bool:
+    return value is None or (is_number(value) and 0 <= value <= _LAST_TIME)
+
+
+_SHAPES: dict[str, Shape] = {
+    "format": (lambda value: value == FORMAT, f"{FORMAT}, that of this version of Penstock"),
+    **dict.fromkeys(("run_id", "kind", "name", "status"), (lambda value: isinstance(value, str), "a text")),
+    **dict.fromkeys(("started", "seconds"), (_is_time, "seconds")),
+    **dict.fromkeys(
+        ("engine", "machine", "metrics", "energy", "versions", "prediction"),
+        (lambda value: value is None or isinstance(value, dict), "an object"),
+    ),
+    **dict.fromkeys(
+        ("inputs", "outputs", "spans"), (lambda value: value is None or is_objects(value), "a list of objects")
+    ),
+}
+
+
+def decode_info(content: bytes) -> dict[str, Any]:
+    """Return what a ``run.json`` has; ValueError unless it is that of a run of this format.
+
+    Examples
+    --------
+    >>> decode_info(b"[]")
+    Traceback (most recent call last):
+    ValueError: run.json is a list, expected an object
+    """
+    try:
+        info = json.loads(content)
+    except RecursionError:
+        raise ValueError(f"{INFO} is nested too deeply") from None
+    need(isinstance(info, dict), f"{INFO} is a {type(info).__name__}, expected an object")
+    check_shapes(info, _SHAPES)
+    return info  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,22 +181,26 @@ class Run(Displayed):
         location = read_location(path, "path").rstrip("/")
         filesystem, root = fsspec.core.url_to_fs(location, **dict(storage_options or {}))
         try:
-            info = json.loads(filesystem.cat_file(f"{root}/{INFO}"))
+            info = decode_info(filesystem.cat_file(f"{root}/{INFO}"))
             data = pa.BufferReader(filesystem.cat_file(f"{root}/{TASK_FILE}"))
             # Not by pq.read_table: of a process that ends at once, its threads abort one in ten.
             tasks = pq.ParquetFile(data).read(use_threads=False)
         except FileNotFoundError as error:
             hint = "A run is a directory with run.json and tasks.parquet: `penstock runs list` shows them."
             raise MissingInputError(f"{location} has no record of a run", hint=hint, path=location) from error
-        except (ValueError, pa.ArrowInvalid) as error:
+        except (ValueError, pa.ArrowException) as error:
             raise CorruptFileError(f"{location} is no record of a run: {error}", path=location) from error
-        if info.get("format") != FORMAT or not set(TASKS.names) <= set(tasks.schema.names):
-            problem = f"{location} is the record of a run in format {info.get('format')!r}, expected {FORMAT}"
+        missing = sorted(set(TASKS.names) - set(tasks.schema.names))
+        if missing:
+            problem = f"{location}/{TASK_FILE} lacks the columns {', '.join(missing)}"
             raise CorruptFileError(problem, hint="Read it with the version of Penstock that wrote it.", path=location)
         return cls(info, tasks.select(TASKS.names))
 
     def save(self, path: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> None:
-        """Write the two files to a directory or URL, ``run.json`` last: a run without it is none."""
+        """Write the two files to a directory or URL, ``run.json`` last: a run without it is none.
+
+        JSON has no infinity: a metric that is one is the text ``"inf"`` there.
+        """
         location = read_location(path, "path").rstrip("/")
         filesystem, root = fsspec.core.url_to_fs(location, **dict(storage_options or {}))
         if not is_url(location):
@@ -162,7 +208,7 @@ class Run(Displayed):
         sink = pa.BufferOutputStream()
         pq.write_table(self.tasks, sink, compression="zstd")
         filesystem.pipe_file(f"{root}/{TASK_FILE}", sink.getvalue().to_pybytes())
-        filesystem.pipe_file(f"{root}/{INFO}", json.dumps(self.info, indent=1, allow_nan=False).encode())
+        filesystem.pipe_file(f"{root}/{INFO}", json.dumps(as_json(self.info), indent=1, allow_nan=False).encode())
 
     def to_html(self, *, title: str | None = None, details: Mapping[str, Any] | None = None) -> str:
         """Return one HTML page: a timeline of workers, phases, scans, slow tasks, memory, lineage, cost.

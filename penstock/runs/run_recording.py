@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from penstock import devices
-from penstock.core.errors import PenstockError
 from penstock.core.locations import read_location
 from penstock.core.notices import get_logger
 from penstock.core.recording import Recorder, recording
@@ -160,7 +159,7 @@ def _save(run: Run, location: str, storage_options: Mapping[str, Any] | None) ->
     """Write a run; where that fails a warning says so, as what ran has ended all the same."""
     try:
         run.save(location, storage_options=storage_options)
-    except (OSError, PenstockError) as error:
+    except Exception as error:
         logger.warning("the record of the run was not written to %s: %s", redact(location), redact(str(error)))
 
 

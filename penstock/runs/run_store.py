@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
-from penstock.core.errors import MissingInputError
+from penstock.core.errors import InputError, MissingInputError
 from penstock.core.locations import read_location
-from penstock.runs.run import INFO, Run
+from penstock.core.notices import get_logger
+from penstock.core.redaction import redact
+from penstock.runs.run import INFO, Run, decode_info
+
+logger = get_logger(__name__)
 
 
 class RunStore:
@@ -40,17 +44,26 @@ class RunStore:
     def ids(self) -> list[str]:
         """Return the ids of all runs, the oldest first."""
         filesystem, root = fsspec.core.url_to_fs(self.location, **self._options)
-        return sorted(path.split("/")[-2] for path in filesystem.glob(f"{root}/*/{INFO}"))
+        if isinstance(filesystem, LocalFileSystem):  # whose own search asks for the status of every file
+            return sorted(path.parent.name for path in Path(root).glob(f"*/{INFO}") if not path.is_fifo())
+        found = filesystem.find(root, maxdepth=2)  # not glob, to which [ in a name means something else
+        return sorted(path.split("/")[-2] for path in found if path.endswith(f"/{INFO}"))
 
     def infos(self) -> list[dict[str, Any]]:
         """Return what ``run.json`` of each run has, the oldest first; of one that is damaged, its id and the problem.
 
         Tasks are not read.
         """
+        ids = self.ids()
+        return [_parse(run_id, content) for run_id, content in zip(ids, self._contents(ids), strict=True)]
+
+    def _contents(self, run_ids: Sequence[str]) -> Iterable[bytes | Exception]:
         filesystem, root = fsspec.core.url_to_fs(self.location, **self._options)
-        paths = {f"{root}/{run_id}/{INFO}": run_id for run_id in self.ids()}
-        contents = filesystem.cat(list(paths)) if paths else {}
-        return [_parse(run_id, contents.get(path, b"")) for path, run_id in paths.items()]
+        if isinstance(filesystem, LocalFileSystem):
+            return (_read(Path(root, each, INFO)) for each in run_ids)
+        paths = [f"{root}/{each}/{INFO}" for each in run_ids]
+        contents: list[bytes | Exception] = filesystem.cat_ranges(paths, None, None, on_error="return")
+        return contents
 
     def get(self, run_id: str) -> Run:
         """Return the run of an id, or of the beginning of one; ``"last"`` is the newest.
@@ -69,13 +82,30 @@ class RunStore:
         return Run.load(f"{self.location}/{found[0]}", storage_options=self._options)
 
     def __iter__(self) -> Iterator[Run]:
-        """Yield all runs, the oldest first."""
-        return (Run.load(f"{self.location}/{each}", storage_options=self._options) for each in self.ids())
+        """Yield all runs, the oldest first; one that is damaged is left out, and a warning names it."""
+        return self.load_each(self.ids())
+
+    def load_each(self, run_ids: Iterable[str]) -> Iterator[Run]:
+        """Yield the runs of these ids; one that is damaged is left out, and a warning names it."""
+        for run_id in run_ids:
+            try:
+                yield Run.load(f"{self.location}/{run_id}", storage_options=self._options)
+            except InputError as error:
+                logger.warning("a record of a run is left out: %s", redact(str(error)))
 
 
-def _parse(run_id: str, content: bytes) -> dict[str, Any]:
+def _read(path: Path) -> bytes | Exception:
     try:
-        info: dict[str, Any] = json.loads(content)
+        return path.read_bytes()
+    except OSError as error:
+        return error
+
+
+def _parse(run_id: str, content: bytes | Exception) -> dict[str, Any]:
+    """Return the fields of a record, under the id of its folder, by which alone it can be asked for."""
+    try:
+        if isinstance(content, Exception):
+            raise ValueError(content)
+        return {**decode_info(content), "run_id": run_id}
     except ValueError as error:
-        return {"run_id": run_id, "kind": "", "name": "", "status": "unreadable", "error": str(error)}
-    return info
+        return {"run_id": run_id, "kind": "", "name": "", "status": "unreadable", "error": redact(str(error))}

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from penstock.core.locations import is_url
+from penstock.io.plain_files import read_plain
 from penstock.io.sinks import TemporaryFolder, translating
 from penstock.io.sinks.stores.store import store_at
 
-_MAGIC = b"penstock-checkpoint-1\n"
+_MAGIC = b"penstock-checkpoint-2\n"
 _BODY = len(_MAGIC) + hashlib.sha256().digest_size
 
 
@@ -24,19 +25,23 @@ class Checkpoint:
     rounds: int
     data: bytes
 
-    def encode(self) -> bytes:
-        """Return it as bytes that tell whether they are whole."""
+    def encode(self, name: str) -> bytes:
+        """Return it as bytes that tell whether they are whole, and stored under this name."""
         content = f"{self.rounds}\n".encode() + self.data
-        return _MAGIC + hashlib.sha256(content).digest() + content
+        return _head(name, content) + content
 
     @classmethod
-    def decode(cls, stored: bytes) -> Checkpoint | None:
-        """Return what `encode` made bytes of; None for what is not whole."""
-        digest, content = stored[len(_MAGIC) : _BODY], stored[_BODY:]
-        if not stored.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
+    def decode(cls, stored: bytes, name: str) -> Checkpoint | None:
+        """Return what `encode` made bytes of; None for what is not whole, or of another name."""
+        content = stored[_BODY:]
+        if stored[:_BODY] != _head(name, content):
             return None
         rounds, _, data = content.partition(b"\n")
         return cls(int(rounds), data)
+
+
+def _head(name: str, content: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(f"{name}\n".encode() + content).digest()
 
 
 class CheckpointStore:
@@ -116,14 +121,14 @@ class CheckpointFile:
         with TemporaryFolder(self._folder) as folder, translating(self._path):
             aside = folder.path / self._path.name
             with open(aside, "wb") as file:
-                file.write(checkpoint.encode())
+                file.write(checkpoint.encode(self._path.name))
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(aside, self._path)
 
     def load(self) -> Checkpoint | None:
         try:
-            return Checkpoint.decode(self._path.read_bytes())
+            return Checkpoint.decode(read_plain(self._path), self._path.name)
         except FileNotFoundError:
             return None
 
@@ -135,12 +140,13 @@ class CheckpointObjects:
     """A checkpoint as two objects of a store, written in turn: one is whole whenever the other was cut off."""
 
     def __init__(self, url: str, name: str, options: Mapping[str, Any] | None) -> None:
+        self._name = name
         self._store = store_at(f"{url.rstrip('/')}/{name}", options)
         self._paths = [f"{self._store.path}-{number}" for number in range(2)]
         self._next = 0
 
     def save(self, checkpoint: Checkpoint) -> None:
-        self._store.put(self._paths[self._next], checkpoint.encode())
+        self._store.put(self._paths[self._next], checkpoint.encode(self._name))
         self._next = 1 - self._next
 
     def load(self) -> Checkpoint | None:
@@ -154,7 +160,7 @@ class CheckpointObjects:
     def _whole(self) -> Iterator[tuple[int, Checkpoint]]:
         for number, path in enumerate(self._paths):
             stored = self._store.read(path)
-            if stored is not None and (checkpoint := Checkpoint.decode(stored.content)) is not None:
+            if stored is not None and (checkpoint := Checkpoint.decode(stored.content, self._name)) is not None:
                 yield number, checkpoint
 
     def clear(self) -> None:

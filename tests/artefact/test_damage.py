@@ -231,3 +231,9 @@ def test_a_linked_model_is_followed(saved, tmp_path):
 def test_a_device_as_a_model_is_refused():
     with pytest.raises(UntrustedArtifactError, match="a saved model is a directory"):
         PipelineModel.load("/dev/null")
+
+
+def test_a_model_that_has_not_learned_what_its_manifest_states_is_refused(saved, reseal):
+    reseal(saved, digest=f"sha256:{'0' * 64}")
+    with pytest.raises(ArtifactIntegrityError, match="the model that was read has the digest sha256:"):
+        PipelineModel.load(saved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -21,6 +22,7 @@ from penstock.cli import jobs
 from penstock.cli.requests import FitRequest, TuneRequest
 from penstock.core.errors import (
     ArtifactError,
+    ArtifactIntegrityError,
     ConfigError,
     DataValueError,
     OutputError,
@@ -295,3 +297,14 @@ def at(server, load, uri):
         return load(uri)
     finally:
         mlflow.set_tracking_uri(None)
+
+
+def test_another_model_in_the_folder_of_the_one_that_was_logged_is_refused_by_both_flavours(model, saved, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(saved, folder)
+    ps.Pipeline(st.Imputer("x")).fit(ps.LocalEngine(device="cpu").from_arrow(ROWS)).save(
+        folder / "model", overwrite=True
+    )
+    for load in (flavor.load_model, mlflow.pyfunc.load_model):
+        with pytest.raises(ArtifactIntegrityError):
+            load(str(folder))

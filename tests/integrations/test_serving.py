@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from eventually import until
 
 import penstock as ps
 from penstock import stages as st
@@ -50,9 +51,9 @@ def model() -> ps.PipelineModel:
 
 
 @contextmanager
-def listening(app: Any):
+def listening(app: Any, **options: Any):
     uvicorn = pytest.importorskip("uvicorn")
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, **options))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -306,3 +307,92 @@ def test_the_command_answers_until_it_is_stopped_and_tells_what_it_did(model, tm
 def test_importing_the_command_line_leaves_fastapi_alone():
     code = "import sys, penstock.cli.commands, penstock.cli.serving; sys.exit('fastapi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" + b"{}," * 999 + b"{}]", b'[{"x": [' + b"1," * 1999 + b"1]}]", b"[[" + b'"a":' * 1001],
+    ids=["rows", "cells", "keys"],
+)
+def test_a_body_of_too_many_values_is_refused_before_any_of_them_is_made(model, body, monkeypatch):
+    monkeypatch.setattr(RowDecoder, "__call__", lambda *_: pytest.fail("it was parsed"))
+    with listening(create_app(model, max_values=1000)) as url:
+        status, answer = ask(f"{url}/predict", body)
+    assert (status, "keys and values, expected at most 1000" in json.loads(answer)["error"]["message"]) == (413, True)
+
+
+def test_marks_inside_of_texts_are_no_values(model):
+    text = r"\\\"[{:," * 400
+    with listening(create_app(model, max_values=20)) as url:
+        assert ask(f"{url}/predict", {"x": 1.0, "day": None, "city": text})[0] == 200
+
+
+def send(url: str, head: str, body: bytes = b"") -> bytes:
+    """Send a part of a request, and return what comes until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=30) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode() + body)
+        return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+HEAD = "POST /predict HTTP/1.1\nHost: x\nContent-Length: {}\n\n"
+
+
+def test_a_body_that_is_declared_too_long_is_not_waited_for(model):
+    with listening(create_app(model)) as url:
+        assert send(url, HEAD.format(10**12)).startswith(b"HTTP/1.1 413")
+        assert send(url, HEAD.format("9" * 300)).startswith(b"HTTP/1.1 4")
+
+
+@pytest.mark.faults
+def test_a_request_that_does_not_come_is_closed_whatever_part_of_it_has_come(model, monkeypatch, subtests):
+    from penstock.integrations.serving import app, patience
+
+    monkeypatch.setattr(app, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.3)
+    with listening(create_app(model), http=patience.PatientProtocol) as url:
+        assert ask(f"{url}/predict", ROWS)[0] == 200
+        for part, answer in (("", b""), ("POST /pre", b""), (HEAD[:40], b""), (HEAD.format(100), b"HTTP/1.1 408")):
+            with subtests.test(part):
+                assert send(url, part)[:12] == answer
+
+
+def test_clients_that_hang_up_are_no_fault_of_the_server(model, caplog):
+    app = create_app(model)
+    with listening(app) as url:
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as connection:
+            connection.sendall(HEAD.format(100).replace("\n", "\r\n").encode() + b"{")
+        until(lambda: app.state.meters.requests)
+        assert ask(f"{url}/predict", b'{"x":' + b"[" * 990 + b"]" * 990 + b"}")[0] == 422
+        lines = ask(f"{url}/metrics")[1].decode()
+    assert 'penstock_requests_total{status="499"} 1.0' in lines
+    assert 'status="5' not in lines
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.services
+def test_requests_under_way_at_the_signal_to_stop_are_answered(model, tmp_path):
+    model.save(tmp_path / "model")
+    command = [sys.executable, "-m", "penstock", "serve", str(tmp_path / "model"), "--port", "0"]
+    body = json.dumps(ROWS).encode()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split(" at ")[1].strip()
+        port = int(url.rpartition(":")[2])
+        under_way = [socket.create_connection(("127.0.0.1", port)) for _ in range(4)]
+        for connection in under_way:
+            connection.sendall(HEAD.format(len(body)).replace("\n", "\r\n").encode() + body[:-1])
+        ask(f"{url}/health")
+        process.send_signal(signal.SIGTERM)
+        until(lambda: not is_listening(port))
+        answers = []
+        for connection in under_way:
+            with connection:
+                connection.sendall(body[-1:])
+                answers.append(connection.recv(12))
+        process.communicate()
+    assert (answers, process.returncode) == ([b"HTTP/1.1 200"] * 4, 0)
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0

@@ -120,6 +120,28 @@ class TestAlarms:
         alarms.write_text("alarms: [{name: bad, value: speed}]\n")
         assert main(FIT) == 2
         assert not (project / "model").exists()
+        assert (the_run().status, the_run().info["error"][:11]) == ("failed", "ConfigError")
+
+    @pytest.mark.parametrize("damage", ["{}", "[]", "null", "[" * 100_000])
+    def test_a_damaged_record_fails_no_later_job(self, project, alarms, damage, caplog):
+        alarms.write_text("alarms: [{name: slow, value: seconds, above: 1000, relative_to: history}]\n")
+        (project / "runs" / "20200101T000000000000-00000000").mkdir(parents=True)
+        (project / "runs" / "20200101T000000000000-00000000" / "run.json").write_text(damage)
+        assert main(FIT) == 0
+        assert the_run().status == "done"
+        assert "20200101T000000000000-00000000" in caplog.text
+
+    @pytest.mark.parametrize("broken", ["ended_run.send", "ended_run.history_of", "ended_run.raise_alarms"])
+    def test_whatever_fails_at_the_end_of_a_run_fails_no_job_that_is_done(
+        self, project, alarms, broken, caplog, monkeypatch
+    ):
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("sesame-0815 of the store")
+
+        alarms.write_text("alarms: [{name: slow, value: seconds, above: 1000, relative_to: history}]\n")
+        monkeypatch.setattr(f"penstock.cli.{broken}", fail)
+        assert main(FIT) == 0
+        assert "the end of the run was not reported: RuntimeError" in caplog.text
 
     def test_the_option_names_another_file(self, project, alarms):
         alarms.with_name("mine.yaml").write_text(self.ALARM.replace("SEVERITY", "error"))

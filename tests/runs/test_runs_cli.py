@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import fsspec
 import pytest
@@ -144,3 +145,44 @@ def test_a_store_may_be_a_url(call) -> None:
         assert RunStore("memory://records/runs").get("last").id == IDS[2]
     finally:
         fsspec.filesystem("memory").rm("/records", recursive=True)
+
+
+DAMAGED = {
+    "an empty object": "{}",
+    "a list": "[]",
+    "null": "null",
+    "too deep": "[" * 100_000,
+    "a text for spans": json.dumps(samples.full().info | {"spans": "x"}),
+    "a year that is none": json.dumps(samples.full().info | {"started": 1e300}),
+    "another format": json.dumps(samples.full().info | {"format": 2}),
+}
+
+
+def test_whatever_is_in_a_record_it_is_listed_as_damaged_and_left_out_of_what_reads_all(
+    call, tmp_path, subtests, caplog
+) -> None:
+    save(str(tmp_path))
+    for name, content in DAMAGED.items():
+        (tmp_path / IDS[1] / "run.json").write_text(content)
+        with subtests.test(name):
+            code, result = call("list", "--runs", tmp_path)
+            states = {each["run_id"]: each["status"] for each in result["runs"]}
+            assert (code, states) == (0, {IDS[0]: "done", IDS[1]: "unreadable", IDS[2]: "done"})
+            assert call("show", IDS[1], "--runs", tmp_path)[1]["error"]["type"] == "CorruptFileError"
+            caplog.clear()
+            assert [run.id for run in RunStore(tmp_path)] == [IDS[0], IDS[2]]
+            assert IDS[1] in caplog.text
+
+
+def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(tmp_path) -> None:
+    save(str(tmp_path))
+    (tmp_path / IDS[1] / "run.json").unlink()
+    os.mkfifo(tmp_path / IDS[1] / "run.json")
+    assert [info["run_id"] for info in RunStore(tmp_path).infos()] == [IDS[0], IDS[2]]
+
+
+@pytest.mark.parametrize("name", ["team[1]", "a*", "what?", "{x}"])
+def test_a_folder_of_any_name_has_its_records(name, tmp_path) -> None:
+    for location in (f"{tmp_path}/{name}", f"memory://{tmp_path.name}/{name}"):
+        save(location)
+        assert [info["run_id"] for info in RunStore(location).infos()] == list(IDS)

@@ -6,9 +6,10 @@ import os
 import stat
 from pathlib import Path
 
+import fsspec
 import pytest
 
-from penstock.errors import OutputError
+from penstock.errors import InputError, OutputError
 from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 
 SAVED = Checkpoint(7, b"trees\n\0\xff" * 10)
@@ -87,3 +88,22 @@ def test_a_directory_that_is_given_stays_and_is_made_private(tmp_path: Path) -> 
         store.save(SAVED)
     assert CheckpointStore(tmp_path / "deep" / "ckpt", "key").load() == SAVED
     assert stat.S_IMODE((tmp_path / "deep" / "ckpt").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("place", ["folder", "store"])
+def test_a_sound_checkpoint_under_the_name_of_another_training_is_none(tmp_path: Path, place: str) -> None:
+    directory = tmp_path if place == "folder" else f"memory://{tmp_path}"
+    one, other = (CheckpointStore(directory, key) for key in ("one", "other"))
+    one.save(SAVED)
+    other.save(SAVED)
+    filesystem, root = fsspec.core.url_to_fs(str(directory))
+    first, second = sorted(filesystem.find(root))
+    filesystem.copy(first, second)
+    assert sorted(store.load() is None for store in (one, other)) == [False, True]
+
+
+def test_a_pipe_in_the_place_of_a_checkpoint_is_not_waited_for(stored: Path) -> None:
+    stored.unlink()
+    os.mkfifo(stored)
+    with pytest.raises(InputError, match="is no plain file"):
+        CheckpointStore(stored.parent, "key").load()

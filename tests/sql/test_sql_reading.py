@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+import shutil
+import sqlite3
 import uuid
 from decimal import Decimal
 from pathlib import Path
@@ -207,3 +209,20 @@ def test_without_its_driver_the_extra_is_named(local: Engine, monkeypatch: pytes
         with pytest.raises(MissingExtraError) as caught:
             local.read_sql("t", uri)
         assert "[sql]" in str(caught.value.hint)
+
+
+def test_the_half_of_a_transaction_that_a_killed_writer_left_is_undone(local: Engine, tmp_path: Path) -> None:
+    written, left = tmp_path / "a.db", tmp_path / "left.db"
+    with sqlite3.connect(written) as connection:
+        connection.execute("PRAGMA cache_size = 5")
+        connection.execute("CREATE TABLE t (id INTEGER, v TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(row, "old" * 50) for row in range(2000)])
+        connection.commit()
+        connection.execute("UPDATE t SET v = 'new' || v")  # more than its cache holds, so that the file is half written
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{written}{suffix}", f"{left}{suffix}")
+        connection.rollback()
+    assert local.read_sql("SELECT DISTINCT substr(v, 1, 3) AS v FROM t", f"sqlite:///{left}").to_arrow()[
+        "v"
+    ].to_pylist() == ["old"]
+    assert local.read_sql("t", f"sqlite:///{left}").count() == 2000

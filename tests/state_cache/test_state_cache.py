@@ -242,7 +242,9 @@ def test_what_is_no_state_is_computed_again_whatever_its_hash(tmp_path, caplog):
     cache = StateCache(tmp_path)
     (tmp_path / "aa").mkdir()
     for body in (b"", b"x", b"\3\0\0\0\0\0\0\0{{{", b"\2\0\0\0\0\0\0\0{}", b"\xff" * 12):
-        (tmp_path / "aa" / "aa.state").write_bytes(b"PENSTOCK-STATE-1\n" + hashlib.sha256(body).digest() + body)
+        (tmp_path / "aa" / "aa.state").write_bytes(
+            b"PENSTOCK-STATE-2\n" + hashlib.sha256(b"aa\n" + body).digest() + body
+        )
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             assert cache.get("aa") is None
@@ -260,3 +262,25 @@ def test_rows_that_are_sampled_are_others_where_their_file_begins_elsewhere(loca
         pq.read_table(days / "day-2.parquet").slice(0, ROWS - 1), days / "day--.parquet"
     )  # before the others
     assert described(cached=True) == described(cached=False)
+
+
+def test_what_others_put_in_the_place_of_a_state_is_computed_again(local, days, tmp_path, subtests, caplog):
+    data = read_days(local, days).cache_states(tmp_path / "states")
+    wanted = PIPELINE.fit(data).digest
+
+    def copy(path: Path, others: list[Path]) -> None:
+        path.write_bytes(others[0].read_bytes())
+
+    def fifo(path: Path, others: list[Path]) -> None:
+        path.unlink()
+        os.mkfifo(path)
+
+    for put in (copy, fifo):
+        paths = sorted((tmp_path / "states").rglob("*.state"))
+        for place, path in enumerate(paths[1:]):
+            if place % 2:
+                put(path, paths)
+        with subtests.test(put.__name__), caplog.at_level(logging.WARNING):
+            caplog.clear()
+            assert PIPELINE.fit(data).digest == wanted
+            assert "is computed again" in caplog.text

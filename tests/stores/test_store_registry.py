@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
 from penstock import stages as st
+from penstock.artefact.load import load_statistics
 from penstock.artefact.registry import ModelRegistry, Promotion
 from penstock.artefact.registry.saved_model import SavedModel
-from penstock.errors import ArtifactError, CommitConflictError, ConfigError, MissingInputError
+from penstock.cli import jobs
+from penstock.cli.registry.requests import ListModelsRequest, PromoteRequest, ShowModelRequest
+from penstock.cli.requests import ScoreRequest
+from penstock.cli.serving import ServeRequest, serve
+from penstock.errors import ArtifactError, ArtifactIntegrityError, CommitConflictError, ConfigError, MissingInputError
 from penstock.pipeline import PipelineModel
 from tests.outputs.workers import Worker, worker
 from tests.stores.conftest import Place
@@ -146,3 +157,58 @@ def test_a_writer_that_is_killed_at_any_step_leaves_an_alias_that_loads(
         assert registry_at(round_at).find("champion").version == digest(models[1])
     assert seen == {True, False}
     assert step > 20
+
+
+def test_a_model_in_the_folder_of_another_is_refused_on_every_road(
+    disk: Place, models: list[str], subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(disk.at(""))
+    registry = registry_at(disk)
+    version = registry.register(models[0], alias="champion")
+    shutil.rmtree(registry.path_of(version))
+    shutil.copytree(models[1], registry.path_of(version))
+    name = f"{registry.location}@champion"
+    pq.write_table(pa.table({"x": [1.0]}), disk.at("rows.parquet"))
+    roads: dict[str, Callable[[], object]] = {
+        "an alias": lambda: PipelineModel.load(name),
+        "a digest": lambda: PipelineModel.load(f"{registry.location}@{version.version}"),
+        "its own digest is expected": lambda: PipelineModel.load(name, expect=SavedModel.read(models[1]).manifest),
+        "its statistics": lambda: load_statistics(name),
+        "a copy to another registry": lambda: ModelRegistry(disk.at("other")).register(name),
+        "the same model once more": lambda: registry.register(models[0]),
+        "models show": lambda: jobs.show_model(ShowModelRequest(model=name)),
+        "score": lambda: jobs.score(ScoreRequest(model=name, data=["rows.parquet"], out=disk.at("out"))),
+        "serve": lambda: serve(ServeRequest(model=name, port=0)),
+        "promote": lambda: jobs.promote(
+            PromoteRequest(challenger=name, champion="new@champion", metric="rmse", data=["rows.parquet"])
+        ),
+    }
+    for road, take in roads.items():
+        with subtests.test(road), pytest.raises(ArtifactIntegrityError):
+            take()
+
+
+@pytest.mark.parametrize("wrong", ["x", 5, None, [5], {"a": 5}])
+def test_a_registry_with_another_value_in_any_of_its_fields_is_refused_as_such(
+    disk: Place, models: list[str], wrong: object, subtests: pytest.Subtests
+) -> None:
+    registry_at(disk).register(models[0], alias="champion")
+    sound = json.loads(Path(disk.at("registry/registry.json")).read_text())
+    fields = [(record, name) for record in ("versions", "aliases") for name in _record(sound, record)]
+    for record, name in fields:
+        document = copy.deepcopy(sound)
+        _record(document, record)[name] = wrong
+        disk.put("registry/registry.json", json.dumps(document).encode())
+        with (
+            subtests.test(f"{record} {name}"),
+            suppress(ArtifactError),
+        ):  # or it may be so: no metric, a text for another
+            read = registry_at(disk).read()
+            assert read.encode()
+            assert jobs.list_models(ListModelsRequest(registry=disk.at("registry"))).models
+
+
+def _record(document: Any, name: str) -> dict[str, Any]:
+    """Return the first record of a version, or of an alias."""
+    found: dict[str, Any] = document["versions"][0] if name == "versions" else document["aliases"]["champion"][0]
+    return found

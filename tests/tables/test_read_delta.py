@@ -337,3 +337,26 @@ def test_a_directory_of_a_table_is_refused_by_other_readers_with_the_reader_that
     with pytest.raises(InputError, match="is a table of Delta") as caught:
         local.read_parquet(tmp_path / "t")
     assert f"engine.read_delta('{tmp_path}/t')" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("version", [-1, 2**63, 2**70, True, 1.0, "1"])
+def test_a_version_that_is_no_number_of_a_log_is_refused(tmp_path: Path, local: ps.LocalEngine, version: Any) -> None:
+    write_delta(tmp_path, rows_of_all_types(3))
+    with pytest.raises(ConfigError, match="expected a number of the log"):
+        local.read_delta(tmp_path, version=version)
+
+
+def test_a_damaged_deletion_vector_is_named_with_its_table(tmp_path: Path, local: ps.LocalEngine) -> None:
+    write_delta(tmp_path, pa.table({"id": range(10)}))
+    log = tmp_path / "_delta_log" / f"{0:020}.json"
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    vector = {"storageType": "i", "pathOrInlineDv": "wi5b=000010000siXQKl0rr", "sizeInBytes": 40, "cardinality": 1}
+    for entry in entries:
+        if "protocol" in entry:
+            entry["protocol"] |= {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+        if "add" in entry:
+            entry["add"]["deletionVector"] = vector
+    log.write_text("\n".join(map(json.dumps, entries)))
+    with pytest.raises(CorruptFileError, match=f"a deletion vector of the Delta table in {tmp_path}"):
+        local.read_delta(tmp_path).to_arrow()

@@ -286,3 +286,10 @@ def test_a_partition_that_is_no_column_as_it_is_leaves_the_column_to_the_file(
         with transaction.update_snapshot().fast_append() as append:
             append.append_data_file(file)
     assert local.read_iceberg(table).to_arrow() == rows
+
+
+@pytest.mark.parametrize("timestamp", ["garbage", 5, dt.date(2020, 1, 1)])
+def test_what_is_no_time_is_refused(local: ps.LocalEngine, catalog: Any, timestamp: Any) -> None:
+    table = catalog.create_table("ns.t", pa.schema([("x", pa.int64())]))
+    with pytest.raises(ConfigError, match="expected a datetime or a text"):
+        local.read_iceberg(table, timestamp=timestamp)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from penstock.artefact.checks import demand, exact_keys, need
 from penstock.artefact.layout import JSON_LIMIT
 from penstock.artefact.registry.reference import ALIAS, DIGEST
+from penstock.core.checks import Shape, check_shapes, is_number, is_objects
 from penstock.core.errors import ArtifactError, ArtifactVersionError, ConfigError, did_you_mean
 from penstock.io.sinks import Json, encode_json, read_json
 
@@ -151,16 +152,44 @@ def _read(document: Any, path: str) -> RegistryDocument:
             hint="Read it with the version of the library that wrote it.",
             path=path,
         )
+    need(is_objects(document["versions"]), "versions are no list of objects")
+    aliases_of = document["aliases"]
+    is_of_lists = isinstance(aliases_of, dict) and all(map(is_objects, aliases_of.values()))
+    need(is_of_lists, "aliases are no object of lists")
     versions = {each.version: each for each in (_record(ModelVersion, one) for one in document["versions"])}
-    aliases = {name: tuple(_record(Promotion, one) for one in all_of) for name, all_of in document["aliases"].items()}
+    aliases = {name: tuple(_record(Promotion, one) for one in all_of) for name, all_of in aliases_of.items()}
     for name, history in aliases.items():
         need(re.fullmatch(ALIAS, name), f"{name!r} is no alias")
         need(history and all(each.version in versions for each in history), f"alias {name!r} has no version")
     return RegistryDocument(versions, aliases)
 
 
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(DIGEST, value) is not None
+
+
+def _is_metrics(value: Any) -> bool:
+    return isinstance(value, dict) and all(each is None or is_number(each) for each in value.values())
+
+
+_DIGEST: Shape = _is_digest, "sha256: and 64 hexadecimal digits"
+_TEXT: Shape = (lambda value: isinstance(value, str)), "a text"
+_NUMBER: Shape = (lambda value: value is None or is_number(value)), "a number"
+_METRICS: Shape = _is_metrics, "an object of numbers"
+_SHAPES: dict[str, Shape] = {
+    **dict.fromkeys(("version", "manifest"), _DIGEST),
+    **dict.fromkeys(("parent", "replaced"), (lambda value: value is None or _is_digest(value), "a digest")),
+    **dict.fromkeys(("source", "created_utc", "since_utc", "run_id"), _TEXT),
+    **dict.fromkeys(("gain", "min_gain", "rows"), _NUMBER),
+    **dict.fromkeys(("metrics", "replaced_metrics"), _METRICS),
+    "metric": (lambda value: value is None or isinstance(value, str), "a text"),
+    "lineage": (lambda value: isinstance(value, dict), "an object"),
+    "data": (lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value), "a list of texts"),
+}
+
+
 def _record(kind: type[_Record], entry: Any) -> _Record:
     exact_keys(entry, {each.name for each in fields(kind)}, kind.__name__)
-    need(isinstance(entry["version"], str) and re.fullmatch(DIGEST, entry["version"]), "a version is no digest")
+    check_shapes(entry, {name: _SHAPES[name] for name in entry})
     values: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in entry.items()}
     return kind(**values)

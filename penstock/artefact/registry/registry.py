@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from penstock.artefact.folder import Located, RecordedDigests
 from penstock.artefact.registry.document import ModelVersion, Promotion, RegistryDocument
-from penstock.artefact.registry.reference import ModelReference, find_reference, require_alias
+from penstock.artefact.registry.reference import find_reference, require_alias
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.core.errors import CommitConflictError, InputError, MissingInputError, OutputExistsError
 from penstock.core.locations import absolute_path, is_url, read_location
@@ -92,6 +93,10 @@ class ModelRegistry:
         """Return where a version lies, a saved model like any other."""
         return self._at(f"versions/{version.version.removeprefix('sha256:')}")
 
+    def locate(self, version: ModelVersion) -> Located:
+        """Return a version by its path, with the digests that it is read by."""
+        return Located(self.path_of(version), RecordedDigests(version.manifest, version.version, self._at(_HEAD)))
+
     def register(self, model: str | Path, *, alias: str | None = None, run_id: str | None = None) -> ModelVersion:
         """Copy a saved model into the registry, unless it is there, and let an alias stand for it, without comparison.
 
@@ -102,7 +107,7 @@ class ModelRegistry:
         alias : str, optional
             What is to stand for it: letters, digits, ``_`` and ``-``.
         run_id : str, optional
-            Recorded with the alias; a new one unless given.
+            RecordedDigests with the alias; a new one unless given.
 
         Raises
         ------
@@ -113,7 +118,7 @@ class ModelRegistry:
         """
         if alias is not None:
             require_alias(f"{self.location}@{alias}")
-        saved = SavedModel.read(resolve(model, self.storage_options), self.storage_options)
+        saved = SavedModel.read(locate(model, self.storage_options), self.storage_options)
         version = self._copied(saved)
 
         def change(document: RegistryDocument) -> RegistryDocument:
@@ -163,9 +168,13 @@ class ModelRegistry:
             return saved.copy(target, self.storage_options)
         except (OutputExistsError, CommitConflictError) as conflict:
             try:
-                return SavedModel.read(target, self.storage_options)
+                there = SavedModel.read(target, self.storage_options)
             except MissingInputError:
                 raise conflict from None
+            RecordedDigests(there.manifest, saved.digest, "its path").check(
+                there.manifest, there.contents.learned, target
+            )
+            return there
 
     def _change(self, change: Change) -> RegistryDocument:
         """Change the record as it is when that is committed, however often others change it before."""
@@ -206,8 +215,8 @@ class ModelRegistry:
         return f"{root}/{name}"
 
 
-def resolve(location: str | Path, storage_options: Mapping[str, Any] | None = None) -> str:
-    """Return where a model lies: a location as it is, and a model of a registry by its place there.
+def locate(location: str | Path, storage_options: Mapping[str, Any] | None = None) -> Located:
+    """Return where a model lies: a location as it is, and a model of a registry with the digests recorded there.
 
     Raises
     ------
@@ -216,13 +225,9 @@ def resolve(location: str | Path, storage_options: Mapping[str, Any] | None = No
     """
     reference = find_reference(location)
     if reference is None:
-        return read_location(location, "model")
-    return _resolved(reference, storage_options)
-
-
-def _resolved(reference: ModelReference, storage_options: Mapping[str, Any] | None) -> str:
+        return Located(read_location(location, "model"))
     registry = ModelRegistry(reference.registry, storage_options or {})
-    return registry.path_of(registry.find(reference.name))
+    return registry.locate(registry.find(reference.name))
 
 
 def now() -> str:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from penstock.artefact.fetch import fetch
-from penstock.artefact.folder import Contents, read_folder
+from penstock.artefact.fetch import read_model
+from penstock.artefact.folder import Contents, Located, read_folder
 from penstock.artefact.layout import JSON_LIMIT, PIPELINE, REPORT, SCHEMA, kind_of
 from penstock.artefact.schema import decode_schema
 from penstock.core.errors import ArtifactError
-from penstock.core.locations import absolute_path, is_url
 from penstock.io.sinks import MODEL, OutputCommit, new_run_id, output_directory, read_json
 
 
@@ -30,17 +29,16 @@ class SavedModel:
     contents: Contents
 
     @classmethod
-    def read(cls, location: str, options: Mapping[str, Any] | None = None) -> SavedModel:
+    def read(cls, model: str | Located, options: Mapping[str, Any] | None = None) -> SavedModel:
         """Return the model at a path or a URL; the errors are those of `penstock.artefact.load`."""
-        if not is_url(location):
-            return cls(location, read_folder(absolute_path(location, "model"), None))
-        with fetch(location, options or {}) as copy:
-            return cls(location, read_folder(copy.path, None))
+        located = Located(model) if isinstance(model, str) else model
+        contents = read_model(located.location, lambda folder: read_folder(folder, None, located.recorded), options)
+        return cls(located.location, contents)
 
     @property
     def digest(self) -> str:
         """The digest of what was learned, as its manifest says."""
-        stated = self.contents.manifest.metadata.get("digest")
+        stated = self.contents.learned
         if not isinstance(stated, str):
             raise ArtifactError(f"the manifest of {self.location} has no digest", path=self.location)
         return stated

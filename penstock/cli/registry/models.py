@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.artefact.registry.document import ModelVersion, RegistryDocument
 from penstock.artefact.registry.reference import find_reference
-from penstock.artefact.registry.registry import ModelRegistry, resolve
+from penstock.artefact.registry.registry import ModelRegistry, locate
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, ShowModelRequest
 from penstock.cli.registry.results import DiffModelsResult, ListedModel, ListModelsResult, ShowModelResult
@@ -41,8 +41,7 @@ def show_model(request: ShowModelRequest, progress: Progress | None = None) -> S
     InputError, ArtifactError
         There is no such model, or it is damaged.
     """
-    place = resolve(request.model)
-    saved = SavedModel.read(place)
+    saved = SavedModel.read(locate(request.model))
     report = saved.report()
     reference = find_reference(request.model)
     document = RegistryDocument() if reference is None else ModelRegistry(reference.registry).read()
@@ -55,7 +54,7 @@ def show_model(request: ShowModelRequest, progress: Progress | None = None) -> S
     ]
     return ShowModelResult(
         model=request.model,
-        path=place,
+        path=saved.location,
         digest=saved.digest,
         manifest=saved.manifest,
         created_utc=saved.contents.manifest.created_utc,

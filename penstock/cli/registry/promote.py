@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.artefact.registry.document import ModelVersion, Promotion
 from penstock.artefact.registry.reference import ModelReference, require_alias
-from penstock.artefact.registry.registry import ModelRegistry, now, resolve
+from penstock.artefact.registry.registry import ModelRegistry, locate, now
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
 from penstock.cli.recording import recorded
@@ -110,9 +110,9 @@ class _Contest:
         setup = None if request.pipeline is None else JobSetup.of(request, request.pipeline)
         if setup and setup.settings.stages.values:
             setup.pipeline()  # the model has its own, but a wrong name is refused here too
-        place = resolve(request.challenger)
+        located = locate(request.challenger)
+        saved, place = SavedModel.read(located), located.location
         model = PipelineModel.load(place, expect=request.expect, stages=setup.module.stages if setup else {})
-        saved = SavedModel.read(place)
         if saved.digest != model.digest:
             raise ArtifactIntegrityError(f"{place} has changed while it was read", hint="Run again.", path=place)
         evaluators = setup.evaluators() if setup else model.evaluators
@@ -196,7 +196,7 @@ class _Contest:
 
     def _load(self, champion: ModelVersion) -> PipelineModel:
         stages = self.setup.module.stages if self.setup else {}
-        return PipelineModel.load(self.registry.path_of(champion), stages=stages)
+        return PipelineModel.load(f"{self.alias.registry}@{champion.version}", stages=stages)
 
     def _value(self, metrics: Evaluation) -> float:
         value = metrics[self.metric.name]

@@ -137,7 +137,7 @@ def _find(run: str, request: RunsRequest) -> Run:
 
 def _listed(info: Info) -> dict[str, Any]:
     """Return what is listed of a run: without its spans, with the rows that it learned from or has read."""
-    read = [each["rows"] for each in info.get("inputs") or [] if each.get("rows") is not None]
+    read = [each["rows"] for each in info.get("inputs") or [] if isinstance(each.get("rows"), int)]
     rows = info.get("rows", sum(read) if read else None)
     return {**{name: value for name, value in with_time(info).items() if name != "spans"}, "rows": rows}
 

@@ -15,6 +15,7 @@ from penstock.core.locations import absolute_path, is_url, read_location
 from penstock.core.notices import get_logger
 from penstock.core.sizes import parse_bytes
 from penstock.dataset.state_cache.state_files import decode, encode
+from penstock.io.plain_files import read_plain
 from penstock.io.sinks import translating
 from penstock.io.sinks.stores.store import store_at
 
@@ -86,7 +87,7 @@ class StateCache:
         name = _name(key)
         try:
             data = self._files.read(name)
-            return None if data is None else decode(data)
+            return None if data is None else decode(data, key)
         except (PenstockError, OSError) as error:
             logger.warning("%s/%s is computed again: %s", self.location, name, error)
         return None
@@ -94,7 +95,7 @@ class StateCache:
     def put(self, key: str, state: Any) -> None:
         """Keep a state; one that is no plain data is not kept."""
         with suppress(TypeError):
-            data = encode(state)
+            data = encode(state, key)
             try:
                 self._files.write(_name(key), data)
             except PenstockError as error:
@@ -131,7 +132,7 @@ class _Folder:
     def read(self, name: str) -> bytes | None:
         path = Path(self.path, name)
         try:
-            data = path.read_bytes()
+            data = read_plain(path)
         except FileNotFoundError:
             return None
         with suppress(OSError):

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from penstock.core.errors import ArtifactIntegrityError
 
-_MAGIC = b"PENSTOCK-STATE-1\n"
+_MAGIC = b"PENSTOCK-STATE-2\n"
 _HASH = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<Q")
 
 
-def encode(value: Any) -> bytes:
-    """Return the bytes of plain numbers, texts, lists, mappings, and Arrow tables.
+def encode(value: Any, key: str) -> bytes:
+    """Return the bytes of plain numbers, texts, lists, mappings, and Arrow tables, for one key.
 
     Raises
     ------
@@ -28,32 +28,36 @@ def encode(value: Any) -> bytes:
 
     Examples
     --------
-    >>> decode(encode({"nulls": [1, float("inf")], "table": pa.table({"x": ["a"]})}))["nulls"]
+    >>> decode(encode({"nulls": [1, float("inf")], "table": pa.table({"x": ["a"]})}, "ab12"), "ab12")["nulls"]
     [1, inf]
     """
     tables: list[pa.Table] = []
     document = json.dumps(_plain(value, tables)).encode()
     parts = [document, *(_table_bytes(table) for table in tables)]
     body = b"".join(_LENGTH.pack(len(part)) + part for part in parts)
-    return _MAGIC + hashlib.sha256(body).digest() + body
+    return _head(body, key) + body
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes, key: str) -> Any:
     """Return the value that `encode` made the bytes of, with lists for tuples.
 
     Raises
     ------
     ArtifactIntegrityError
-        They are cut off, were changed, or are none of `encode`.
+        They are cut off, were changed, or are none of `encode` for this key.
     """
     head, body = data[: len(_MAGIC) + _HASH], data[len(_MAGIC) + _HASH :]
-    if head != _MAGIC + hashlib.sha256(body).digest():
-        raise ArtifactIntegrityError("it is not the state that was stored, or was cut off")
+    if head != _head(body, key):
+        raise ArtifactIntegrityError("it is not the state that was stored under this name, or was cut off")
     try:
         document, *tables = _parts(body)
         return _value(json.loads(document), [pa.ipc.open_stream(table).read_all() for table in tables])
-    except (struct.error, pa.ArrowException, ValueError, TypeError, LookupError) as error:
+    except (struct.error, pa.ArrowException, ValueError, TypeError, LookupError, RecursionError) as error:
         raise ArtifactIntegrityError(f"it is no state, whatever its hash says: {error}") from error
+
+
+def _head(body: bytes, key: str) -> bytes:
+    return _MAGIC + hashlib.sha256(key.encode() + b"\n" + body).digest()
 
 
 def _parts(body: bytes) -> list[bytes]:

@@ -202,8 +202,9 @@ class _PyfuncModel:
 
 
 def _load_pyfunc(path: str) -> _PyfuncModel:
-    """Return what MLflow calls to predict; called by its name."""
-    return _PyfuncModel(PipelineModel.load(path))
+    """Return the object that MLflow predicts by, of the model that was logged; called by its name."""
+    logged = Model.load(str(Path(path).parent)).flavors[FLAVOR_NAME]
+    return _PyfuncModel(PipelineModel.load(path, expect=logged["manifest"]))
 
 
 def _save(model: PipelineModel | str | Path, target: str) -> SavedModel:

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.errors import InputError
+from penstock.core.errors import DataValueError, InputError
 from penstock.core.extras import importing
 from penstock.core.names import column_names
 from penstock.core.notices import get_logger
 from penstock.dataset.steps import prune
 from penstock.dataset.task_errors import described
 from penstock.integrations.serving.json_rows import RowDecoder, encode_rows
+from penstock.integrations.serving.limits import TooLargeError, check_declared, check_values
 
 with importing("FastAPI", "serve"):
     from fastapi import FastAPI, Request, Response
     from fastapi.responses import JSONResponse
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from starlette.concurrency import run_in_threadpool
+    from starlette.requests import ClientDisconnect
 
 from penstock.pipeline.model import PipelineModel
 
-MAX_ROWS, MAX_BYTES = 10_000, 32 * 2**20
+MAX_ROWS, MAX_BYTES, MAX_VALUES = 10_000, 32 * 2**20, 2_000_000
+BODY_SECONDS = 60.0
+"""As long as the body of a request may take."""
+_GONE, _LATE = 499, 408
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 logger = get_logger(__name__)
-
-
-class TooLargeError(Exception):
-    """A request has more rows, or bytes, than are taken at once."""
 
 
 def create_app(
@@ -38,6 +40,7 @@ def create_app(
     columns: str | Sequence[str] | None = None,
     max_rows: int = MAX_ROWS,
     max_bytes: int = MAX_BYTES,
+    max_values: int = MAX_VALUES,
 ) -> FastAPI:
     """Return an ASGI application that scores rows by a model, with the numbers of `PipelineModel.predict`.
 
@@ -50,8 +53,9 @@ def create_app(
     model : PipelineModel
     columns : str or sequence of str, optional
         What is answered, as of `predict`.
-    max_rows, max_bytes : int
-        Of one request; larger ones get status 413.
+    max_rows, max_bytes, max_values : int
+        Of one request; larger ones get status 413. Bytes are those declared, and those that come; values, with keys,
+        are counted before any of them is made.
 
     Raises
     ------
@@ -63,7 +67,8 @@ def create_app(
     Notes
     -----
     A body that is no JSON, or has a value that the model refuses, gets status 422 with ``error``: its ``type``,
-    ``message``, ``hint`` and ``column``. What was not expected gets 500, and stands in the log alone.
+    ``message``, ``hint`` and ``column``. What was not expected gets 500, and stands in the log alone. A body that has
+    not come after a minute gets 408; a client that has gone is counted as 499, as nginx does, and is no error.
     """
     wanted = None if columns is None else column_names(columns, "columns of serve")
     model.predict([], columns=wanted)  # which prepares it, and refuses columns before the first request
@@ -74,7 +79,13 @@ def create_app(
     app.state.meters = meters
 
     def score(body: bytes) -> tuple[bytes, int]:
-        rows = decode(body)
+        check_values(body, max_values)
+        try:
+            return answer(decode(body))
+        except RecursionError as error:
+            raise DataValueError("a value of the body is nested too deeply") from error
+
+    def answer(rows: Any) -> tuple[bytes, int]:
         count = 1 if isinstance(rows, dict) else len(rows)
         if count > max_rows:
             raise TooLargeError(f"{count} rows are sent, expected at most {max_rows}")
@@ -88,9 +99,13 @@ def create_app(
             response, rows = Response(body, media_type="application/json"), count
         except (InputError, TooLargeError) as error:
             response, rows = _refused(error), 0
+        except ClientDisconnect:
+            response, rows = Response(status_code=_GONE), 0
+        except TimeoutError:
+            response, rows = _answer_error(_LATE, "TimeoutError", f"no body within {BODY_SECONDS:g} s"), 0
         except Exception as error:
             logger.error("a request failed: %s", described(error))
-            response, rows = JSONResponse({"error": {"type": "InternalError", "message": "see the log"}}, 500), 0
+            response, rows = _answer_error(500, "InternalError", "see the log"), 0
         meters.note(response.status_code, rows, time.perf_counter() - began)
         return response
 
@@ -132,17 +147,25 @@ class Meters:
 
 
 async def _read(request: Request, most: int) -> bytes:
-    """Return the body; one that is too long is not read to its end."""
+    """Return the body; one that is too long is not read to its end, nor waited for if it does not come."""
+    check_declared(request.headers.get("content-length"), most)
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise TooLargeError(f"the body is longer than {most} bytes")
+    async with asyncio.timeout(BODY_SECONDS):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                raise TooLargeError(f"the body is longer than {most} bytes")
     return bytes(body)
+
+
+def _answer_error(status: int, kind: str, message: str) -> JSONResponse:
+    """Return the answer to a request that is not scored; the rest of its body, if any, is not read: it is the last."""
+    closing = {"Connection": "close"} if status in (408, 413) else None
+    return JSONResponse({"error": {"type": kind, "message": message}}, status, closing)
 
 
 def _refused(error: InputError | TooLargeError) -> JSONResponse:
     if isinstance(error, TooLargeError):
-        return JSONResponse({"error": {"type": "TooLargeError", "message": str(error)}}, 413)
+        return _answer_error(413, "TooLargeError", str(error))
     told = {"type": type(error).__name__, "message": error.message, "hint": error.hint, "column": error.column}
     return JSONResponse({"error": {name: value for name, value in told.items() if value is not None}}, 422)

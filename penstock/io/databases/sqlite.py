@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +10,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import SchemaError
+from penstock.core.errors import InputError, SchemaError
 from penstock.core.extras import importing
 from penstock.io.databases.base import Column, Session, TableName, text_literal
 from penstock.io.databases.file import FileDatabase
@@ -34,10 +35,30 @@ class Sqlite(FileDatabase):
             import adbc_driver_sqlite.dbapi as driver
         if not writes:
             self.check_file()
+            self._recover(driver)
         connection = driver.connect(self.path if writes else f"file:{quote(self.path)}?mode=ro")
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
         return connection
+
+    def _recover(self, driver: Any) -> None:
+        """Have SQLite undo the half of a transaction that a killed writer has left; a reader alone may not.
+
+        SQLite looks at the locks of the file, so that nothing becomes of a transaction under way.
+        """
+        if not os.path.exists(f"{self.path}-journal"):
+            return
+        try:
+            with driver.connect(f"file:{quote(self.path)}?mode=rw") as connection, connection.cursor() as cursor:
+                cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+                cursor.execute("SELECT COUNT(*) FROM sqlite_master")
+                cursor.fetchone()
+        except driver.Error as error:
+            raise InputError(
+                f"{self.path} has the journal of a writer that was killed, which cannot be undone here: {error}",
+                hint="Open it once where it may be written: sqlite3 FILE 'SELECT COUNT(*) FROM sqlite_master'.",
+                path=self.path,
+            ) from error
 
     def columns(self, session: Session, relation: str) -> list[Column]:
         """Return the columns, whose types are those of all their values, or declared where there are none."""

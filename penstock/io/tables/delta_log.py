@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,14 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, InputError, MissingInputError, PenstockError, SchemaError
+from penstock.core.errors import (
+    ConfigError,
+    CorruptFileError,
+    InputError,
+    MissingInputError,
+    PenstockError,
+    SchemaError,
+)
 from penstock.core.extras import importing
 from penstock.core.locations import is_url
 from penstock.core.redaction import redact
@@ -24,6 +32,7 @@ from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.parquet import read_footer
 from penstock.io.tables.columns import TableColumn
 from penstock.io.tables.files import TableFile
+from penstock.io.tables.moments import moment_of
 from penstock.io.tables.object_store import object_store_options
 
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
@@ -54,7 +63,7 @@ class DeltaLog:
         Raises
         ------
         ConfigError
-            Both a version and a time are given.
+            Both a version and a time are given, or the version is no number that one has.
         MissingInputError
             There is no table, or it had no such version.
         InputError
@@ -64,6 +73,8 @@ class DeltaLog:
         """
         if version is not None and timestamp is not None:
             raise ConfigError("version and timestamp are both given", hint="Give the one or the other.", path=path)
+        if version is not None and (type(version) is not int or not 0 <= version < 2**63):
+            raise ConfigError(f"version is {version!r:.50}, expected a number of the log: 0, 1, ...", path=path)
         with importing("deltalake", "delta"):
             import deltalake
             from deltalake.exceptions import TableNotFoundError
@@ -84,10 +95,7 @@ class DeltaLog:
 
     def _load_as_of(self, timestamp: Any) -> None:
         """Load the version that was the newest at a time."""
-        moment = datetime.datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
-        if not isinstance(moment, datetime.datetime):
-            raise ConfigError(f"timestamp is {timestamp!r}, expected a datetime or a text such as 2024-05-01T12:00:00Z")
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+        moment = moment_of(timestamp)
         self.table.load_as_version(moment)
         committed = self.table.history(1)[0].get("timestamp")
         if committed is not None and committed > moment.timestamp() * 1000:  # the first is loaded for a time before it
@@ -139,7 +147,8 @@ class DeltaLog:
 
     def actions(self) -> list[dict[str, Any]]:
         """Return what the log says of each file, as deltalake has it."""
-        actions: list[dict[str, Any]] = pa.table(self.table.get_add_actions()).to_pylist()
+        with _translating(self.path, "the list of its files"):
+            actions: list[dict[str, Any]] = pa.table(self.table.get_add_actions()).to_pylist()
         return actions
 
     def columns(self) -> tuple[TableColumn, ...]:
@@ -154,7 +163,7 @@ class DeltaLog:
         Raises
         ------
         InputError
-            A deletion vector is of a file that is not in the table.
+            A deletion vector is damaged, or of a file that is not in the table.
         """
         deleted = self._deleted()
         files = [self._file(action, deleted) for action in self.actions()]
@@ -187,16 +196,26 @@ class DeltaLog:
         """Return the numbers of the deleted rows of each file that has some, by its URI without escapes."""
         if not self.has_deletion_vectors:
             return {}
-        deleted = {}
-        for batch in pa.RecordBatchReader.from_stream(self.table.deletion_vectors()):
-            for path, live in _rows(batch):
-                deleted[unquote(path)] = np.flatnonzero(~live)
-        return deleted
+        with _translating(self.path, "a deletion vector"):
+            vectors = pa.RecordBatchReader.from_stream(self.table.deletion_vectors())
+            return {unquote(path): np.flatnonzero(~live) for batch in vectors for path, live in _rows(batch)}
 
 
 def table_path(path: str) -> str:
     """Return where a table lies, a path from the root or a URL, without a slash at the end."""
     return (path if is_url(path) else os.path.abspath(path)).rstrip("/")
+
+
+@contextmanager
+def _translating(path: str, part: str) -> Iterator[None]:
+    """Raise CorruptFileError in place of errors of deltalake, by which it reads what a log says."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, pa.ArrowException, OSError, ValueError) as error:
+        problem = f"{part} of the Delta table in {path} cannot be read: {redact(str(error).strip().splitlines()[0])}"
+        raise CorruptFileError(problem, hint="Repair its log, or read a version before.", path=path) from error
 
 
 def _read_listed(storage: Storage, file: InputFile) -> Footer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.sources.files import Storage
 from penstock.io.tables.columns import TableColumn, with_defaults
 from penstock.io.tables.files import TableFile
+from penstock.io.tables.moments import moment_of
 from penstock.io.tables.object_store import file_io_properties
 
 
@@ -252,8 +252,7 @@ def _read_puffin(content: bytes) -> dict[str, np.ndarray]:
 
 
 def _snapshot_at(table: Any, timestamp: Any, where: str) -> int:
-    moment = datetime.datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    moment = moment_of(timestamp)
     snapshot = table.snapshot_as_of_timestamp(int(moment.timestamp() * 1000))
     if snapshot is None:
         problem = f"the table in {where} had no snapshot at {moment.isoformat()}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.core import notifying
 from penstock.core.errors import ConfigError, class_name
+from penstock.core.json_values import as_json
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact
 from penstock.pipeline.drift.drift_report import DriftReport
@@ -55,18 +56,9 @@ def _send(alarm: Alarm, report: DriftReport, seconds: float) -> None:
     if callable(alarm):
         alarm(report)
         return
-    text = json.dumps(report.to_dict(), allow_nan=False).encode()
+    text = json.dumps(as_json(report.to_dict()), allow_nan=False).encode()
     if isinstance(alarm, str) and alarm.startswith(("http://", "https://")):
-        post(alarm, text, seconds)
+        notifying.post(alarm, text, seconds)
     else:
         words = shlex.split(alarm) if isinstance(alarm, str) else list(alarm)
-        subprocess.run(words, input=text, check=True, timeout=seconds, stdout=subprocess.DEVNULL)
-
-
-def post(url: str, body: bytes, seconds: float) -> None:
-    """Send JSON to a webhook; raises where it does not answer in time, or with an error."""
-    from urllib.request import Request, urlopen
-
-    request = Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")
-    with urlopen(request, timeout=seconds):  # it raises where the answer is an error
-        pass
+        notifying.run_command(words, text, seconds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from types import MappingProxyType
@@ -10,7 +11,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from penstock.artefact.statistics import canonical_state
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ArtifactError, ConfigError, PenstockError
 from penstock.core.sizes import show_bytes
 from penstock.pipeline.fusion import StatisticRequest
 from penstock.statistics.base import ColumnStatistic, State, Statistic
@@ -82,9 +83,24 @@ class StatisticsKeeper:
         whole = canonical_state(_own_state(request.statistic, state))
         if (before := self.before.get(key)) is not None:
             check_same(before.statistic, name, key)
-            whole = request.statistic.merge([before.state, whole])
+            with _reading(key):
+                whole = request.statistic.merge([_own_state(request.statistic, before.state), whole])
         self.kept[key] = KeptState(name, whole)
         return whole
+
+
+@contextmanager
+def _reading(key: Key) -> Iterator[None]:
+    """Raise ArtifactError for a state that was kept and is none: hashes say of no file who wrote it."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, PenstockError):
+            raise
+        raise ArtifactError(
+            f"what the model keeps as statistic {key[1]!r} of stage {key[0]} is no state of it: {error}",
+            hint="Load the model with expect, the digest that was printed when it was saved; or fit on all rows.",
+        ) from error
 
 
 def notes_of(kept: KeptStatistics) -> list[str]:
@@ -127,7 +143,8 @@ def merge_kept(statistics: Mapping[Key, Statistic], kept: Sequence[KeptStatistic
     merged = {}
     for key, statistic in statistics.items():
         states = [_state_of(each, key, identity(statistic)) for each in kept]
-        merged[key] = KeptState(identity(statistic), _merge_in_order(statistic, states))
+        with _reading(key):
+            merged[key] = KeptState(identity(statistic), _merge_in_order(statistic, states))
     return merged
 
 

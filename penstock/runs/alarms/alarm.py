@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from penstock.core.errors import ConfigError, check_one_of
@@ -11,6 +12,8 @@ from penstock.runs.alarms.values import check_value
 
 SEVERITIES = ("error", "warn")
 BASES = ("history", "prediction")
+MOST = 100_000
+"""As many runs as a history may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +68,14 @@ class Alarm:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError(f"name is {self.name!r}, expected a text")
+        for name in ("kind", "of"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise ConfigError(f"{name} is {value!r:.100}, expected a text")
         check_value(self.value)
         limits = [limit for limit in (self.above, self.below) if limit is not None]
         if not limits or not all(map(_is_number, limits)):
-            problem = f"above and below are {self.above!r} and {self.below!r}, expected a number for one of them"
+            shown = " and ".join(f"{limit!r:.50}" for limit in (self.above, self.below))
+            problem = f"above and below are {shown}, expected a finite number for one of them"
             raise ConfigError(problem, hint="Write above: 3600, say.")
         if self.relative_to is not None:
             check_one_of("relative_to", self.relative_to, BASES)
@@ -76,14 +83,21 @@ class Alarm:
         self._check_targets()
 
     def _check_targets(self) -> None:
-        if not isinstance(self.last, int) or self.last < 1:
-            raise ConfigError(f"last is {self.last!r}, expected a number of runs, at least 1")
+        if type(self.last) is not int or not 1 <= self.last <= MOST:
+            raise ConfigError(f"last is {self.last!r:.50}, expected a number of runs, 1 to {MOST:,}")
         if self.webhook is not None and not str(self.webhook).startswith(("http://", "https://")):
             raise ConfigError("webhook is no URL", hint="Write webhook: https://host/hook, or env:NAME.")
-        if isinstance(self.command, str) or not all(isinstance(word, str) for word in self.command):
+        listed = isinstance(self.command, Sequence) and not isinstance(self.command, str | bytes)
+        if not listed or not all(isinstance(word, str) for word in self.command):
             problem = f"command is {self.command!r:.100}, expected a list of texts"
             raise ConfigError(problem, hint="Write command: [./page, --team, ml]; no shell reads it.")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a limit is a number that can be multiplied: none of more digits than a double has."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False

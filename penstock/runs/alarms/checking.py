@@ -80,11 +80,17 @@ def history_of(run: Run, alarms: Iterable[Alarm], store: RunStore) -> list[Run]:
 
 
 def runs_before(store: RunStore, run: Run) -> Iterator[Run]:
-    """Yield the runs of a store before one, of the same kind and name, that were done; the newest first."""
+    """Yield the runs of a store before one, of the same kind and name, that were done; the newest first.
+
+    Of records that are damaged there are none; a warning names them.
+    """
     alike = (run.kind, run.name, "done")
-    for info in reversed(store.infos()):
-        if info["run_id"] < run.id and (info["kind"], info["name"], info["status"]) == alike:
-            yield store.get(info["run_id"])
+    infos = reversed(store.infos())
+    return store.load_each(
+        info["run_id"]
+        for info in infos
+        if info["run_id"] < run.id and (info["kind"], info["name"], info["status"]) == alike
+    )
 
 
 def _check(run: Run, alarm: Alarm, history: Sequence[Run]) -> AlarmResult:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
 from collections.abc import Iterable, Iterator
 
+from penstock.core import notifying
+from penstock.core.json_values import as_json
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact
 from penstock.runs.alarms.checking import AlarmResult
@@ -26,7 +27,7 @@ def raise_alarms(results: Iterable[AlarmResult], run: Run, location: str, *, sec
     location : path or URL
         Where the record of the run is; a command gets the path of its ``run.json``.
     seconds : float
-        How long a webhook or a command may take.
+        As long as a webhook or a command may take in all; a command that takes longer is ended with its children.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def raise_alarms(results: Iterable[AlarmResult], run: Run, location: str, *, sec
 def _send(result: AlarmResult, run: Run, location: str, seconds: float) -> Iterator[str]:
     """Tell whom an alarm names; yields why somebody could not be."""
     about = {"run_id": run.id, "kind": run.kind, "run": run.name, "status": run.status, "location": redact(location)}
-    body = json.dumps({**about, **result.to_dict()}, allow_nan=False).encode()
+    body = json.dumps(as_json({**about, **result.to_dict()}), allow_nan=False).encode()
     for send in (_run, _post):
         try:
             send(result, location, body, seconds)
@@ -58,11 +59,9 @@ def _send(result: AlarmResult, run: Run, location: str, seconds: float) -> Itera
 def _run(result: AlarmResult, location: str, body: bytes, seconds: float) -> None:
     if result.alarm.command:
         words = [*result.alarm.command, f"{location}/{INFO}"]
-        subprocess.run(words, input=body, check=True, timeout=seconds, stdout=subprocess.DEVNULL)
+        notifying.run_command(words, body, seconds)
 
 
 def _post(result: AlarmResult, location: str, body: bytes, seconds: float) -> None:
     if result.alarm.webhook:
-        from penstock.pipeline.drift.alarm import post  # which imports scipy
-
-        post(result.alarm.webhook, body, seconds)
+        notifying.post(result.alarm.webhook, body, seconds)

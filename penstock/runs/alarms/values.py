@@ -116,6 +116,13 @@ def value_of(run: Run, name: str) -> Value:
     >>> [value_of(run, name) for name in ("seconds", "metric:rmse", "info:machine.cores", "skew")]
     [9.5, 2.0, 4.0, None]
     """
+    try:
+        return _read(run, name)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # a record has something else there: somebody has written to it
+
+
+def _read(run: Run, name: str) -> Value:
     if name.startswith(METRIC):
         return _number(run.info.get("metrics", {}).get(name.removeprefix(METRIC)))
     if name.startswith(INFO):

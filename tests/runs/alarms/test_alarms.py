@@ -11,6 +11,7 @@ from run_samples import timed
 
 from penstock.errors import ConfigError
 from penstock.runs.alarms import Alarm, check_alarms, read_alarms, runs_before
+from penstock.runs.alarms.values import VALUES
 from penstock.runs.run_store import RunStore
 
 ROOT = Path(__file__).parents[3]
@@ -82,7 +83,7 @@ def test_a_file_has_all_parameters_and_that_of_the_repository_is_read(
 
 WRONG = {
     "name: a, value: second, above: 1": r"line 2, column 3: alarm 1: value is 'second'.*Did you mean 'seconds'\?",
-    "name: a, value: seconds": "above and below are None and None, expected a number for one of them",
+    "name: a, value: seconds": "above and below are None and None, expected a finite number for one of them",
     "name: a, value: seconds, above: yes": "above and below are True and None",
     "name: a, above: 1": "it lacks value",
     "name: a, value: seconds, abov: 1": r"an alarm has no 'abov'. Did you mean 'above'\?",
@@ -91,6 +92,13 @@ WRONG = {
     "name: a, value: seconds, above: 1, command: ls -l": "command is 'ls -l', expected a list of texts",
     "name: a, value: seconds, above: 1, webhook: host/hook": "webhook is no URL",
     "name: a, value: seconds, above: 1, last: 0": "last is 0, expected a number of runs",
+    f"name: a, value: seconds, above: 1, last: {'9' * 30}": "last is 9{30}, expected a number of runs",
+    "name: a, value: seconds, above: 1, last: yes": "last is True, expected a number of runs",
+    f"name: a, value: seconds, above: {'9' * 400}": "above and below are 9{50} and None, expected a finite number",
+    "name: a, value: seconds, above: .inf": "is not a finite number",
+    "name: a, value: seconds, above: .nan": "is not a finite number",
+    "name: a, value: seconds, above: 1, command: 5": "command is 5, expected a list of texts",
+    "name: a, value: seconds, above: 1, kind: 5": "kind is 5, expected a text",
 }
 
 
@@ -105,3 +113,9 @@ def test_what_is_no_alarm_is_refused_with_its_place_and_so_is_a_file_without_any
     for text in ("", "alarms: []", "alarm:\n- {name: a}"):
         with pytest.raises(ConfigError, match="expected 'alarms:' and a list"):
             _read(tmp_path, text)
+
+
+def test_a_record_that_is_damaged_inside_counts_as_one_without_the_value() -> None:
+    odd = [run_of(metrics="x", result=[5], energy={"measured": 5}, machine={"memory": "x"}, inputs=[5])]
+    for value in [*VALUES, "metric:auc"]:
+        assert raised(*odd, *BEFORE, value=value, above=1e9, relative_to="history") == [False], value
