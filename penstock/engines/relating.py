@@ -24,6 +24,8 @@ from penstock.dataset.relations.relation import (
 from penstock.engines.querying import QueryEngine, Rows, execute, read_staged, stage
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from penstock.dataset.dataset import Dataset
     from penstock.engines.relational import RelationalEngine
     from penstock.engines.staging import Staging
@@ -42,11 +44,15 @@ def relate(engine: RelationalEngine, pending: Pending) -> Dataset:
         arranged = made if is_sorted else queries.arrange(made, pending.order or (), pending.label)
         return queries.cast(arranged, pending.schema)
 
-    rows = execute(engine, queries, pending.label, plan.datasets, frame)
+    return conformed(execute(engine, queries, pending.label, plan.datasets, frame), pending.schema)
+
+
+def conformed(rows: Dataset, schema: pa.Schema) -> Dataset:
+    """Return rows in the types of `schema`, which those in which they are stored hold."""
     source = rows.reader.source
-    if source.schema.equals(pending.schema):
+    if source.schema.equals(schema):
         return rows
-    return replace(rows, reader=replace(rows.reader, source=ConformedSource(source, pending.schema)))
+    return replace(rows, reader=replace(rows.reader, source=ConformedSource(source, schema)))
 
 
 class QueryPlan:
