@@ -10,6 +10,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from penstock.core.errors import SchemaError
 from penstock.dataset.dataset import Dataset
@@ -17,7 +18,7 @@ from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey
 from penstock.engines.plain_files import PlainFiles, plain_files
 from penstock.engines.querying import QueryEngine, as_lazy, stage
-from penstock.engines.spark.carriers import as_declared, carried, held, spark_schema
+from penstock.engines.spark.carriers import as_declared, carried, column, held, spark_schema
 from penstock.engines.spark.driver import Driver
 from penstock.engines.spark.job_errors import cause
 from penstock.engines.spark.operations import SparkRows, operate, sort_columns
@@ -89,9 +90,11 @@ class SparkQueries(QueryEngine):
         native = self._session.read.schema(spark_schema(dataset.schema)).parquet(
             *(f"file://{path}" for path in files.paths)
         )
-        frame = as_lazy(native)
+        texts = {field.name: column(field.name) for field in dataset.schema if field.type == pa.string()}
+        # Spark itself takes any bytes for a text, and counts and compares them.
+        frame = as_lazy(native.withColumns({name: sf.validate_utf8(text) for name, text in texts.items()}))
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
-        numbers = [nw.when(~column.is_nan()).then(column) for column in floating]
+        numbers = [nw.when(~number.is_nan()).then(number) for number in floating]
         return frame.with_columns(*numbers) if numbers else frame
 
     def check(self, schema: pa.Schema, label: str) -> None:
