@@ -30,7 +30,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey
-from penstock.dataset.relations.relation import settled
+from penstock.dataset.relations.relation import ConformedSource, settled
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask
 from penstock.engines.plain_files import PlainFiles
@@ -187,7 +187,8 @@ def execute(
                 table = queries.run(query, staging, label)
                 track.advance()
         if table is None:
-            return owning(read_staged(engine, made.rows, schema, fragment_bytes=fragment_bytes), made.folder)
+            rows = read_staged(engine, made.rows, fragment_bytes=fragment_bytes)
+            return owning(rows if schema is None else conformed(rows, schema), made.folder)
     except BaseException:
         made.remove()
         raise
@@ -223,6 +224,14 @@ def read_staged(
             storage_options=folder.storage_options,
             fragment_bytes=fragment_bytes,
         )
+
+
+def conformed(rows: Dataset, schema: pa.Schema) -> Dataset:
+    """Return rows in the types of `schema`, which those in which they are stored hold."""
+    source = rows.reader.source
+    if source.schema.equals(schema):
+        return rows
+    return replace(rows, reader=replace(rows.reader, source=ConformedSource(source, schema)))
 
 
 def _lazy(

@@ -13,7 +13,6 @@ import narwhals as nw
 from penstock.dataset.relations.operation import Operation, Project
 from penstock.dataset.relations.order import ROW_ORDER, SortKey, columns_of
 from penstock.dataset.relations.relation import (
-    ConformedSource,
     Leaf,
     Operated,
     Pending,
@@ -21,11 +20,9 @@ from penstock.dataset.relations.relation import (
     RowNumber,
     settled,
 )
-from penstock.engines.querying import QueryEngine, Rows, execute, read_staged, stage
+from penstock.engines.querying import QueryEngine, Rows, conformed, execute, read_staged, stage
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from penstock.dataset.dataset import Dataset
     from penstock.engines.relational import RelationalEngine
     from penstock.engines.staging import Staging
@@ -45,14 +42,6 @@ def relate(engine: RelationalEngine, pending: Pending) -> Dataset:
         return queries.cast(arranged, pending.schema)
 
     return conformed(execute(engine, queries, pending.label, plan.datasets, frame), pending.schema)
-
-
-def conformed(rows: Dataset, schema: pa.Schema) -> Dataset:
-    """Return rows in the types of `schema`, which those in which they are stored hold."""
-    source = rows.reader.source
-    if source.schema.equals(schema):
-        return rows
-    return replace(rows, reader=replace(rows.reader, source=ConformedSource(source, schema)))
 
 
 class QueryPlan:

@@ -27,9 +27,8 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.relations.relation import settled
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import ARITY, Item, Reduction, Result, State, TreeReduction
-from penstock.engines.querying import QueryEngine, read_staged
+from penstock.engines.querying import QueryEngine, conformed, read_staged
 from penstock.engines.reading import owning
-from penstock.engines.relating import conformed
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
 from penstock.engines.spark.carriers import arrow_schema, as_declared
