@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from penstock.core.scheduler import Scheduler, map_all
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.steps import SelectColumns
-from penstock.io.fragments import Piece
+from penstock.dataset.steps import RowLog, SelectColumns
+from penstock.dataset.tasks import ReadTask
+from penstock.io.fragments import Fragment, Piece
 from penstock.io.sources.columnar import verify
 from penstock.io.sources.files import Storage
 from penstock.io.sources.parquet import ParquetSource
@@ -28,8 +29,9 @@ _EXACT = (
 
 @dataclass(frozen=True)
 class PlainFiles:
-    """The files, a piece of each."""
+    """The files of a dataset, a piece of each."""
 
+    dataset: Dataset
     storage: Storage
     pieces: tuple[Piece, ...]
 
@@ -53,6 +55,23 @@ class PlainFiles:
         for piece in self.pieces:
             self.storage.check_unchanged(piece)
 
+    def check_readable(self, label: str) -> None:
+        """Raise what tasks that read the columns raise: the error names the file and the column."""
+        self.check_unchanged()
+        for _ in map_all(self.dataset.engine, ReadAlone(self.dataset.scan()), self.dataset.fragments, label=label):
+            pass
+
+
+@dataclass(frozen=True)
+class ReadAlone:
+    """Reads the rows of one fragment, and gives none of them."""
+
+    scan: ReadTask
+
+    def __call__(self, fragment: Fragment) -> None:
+        """Read one fragment."""
+        self.scan.frame(fragment, RowLog())
+
 
 def plain_files(dataset: Dataset) -> PlainFiles | None:
     """Return the files of a dataset, None unless all of their rows are read, and nothing but columns is left out."""
@@ -67,7 +86,7 @@ def plain_files(dataset: Dataset) -> PlainFiles | None:
         return None
     if not all(_NAME.fullmatch(field.name) and _is_exact(field.type) for field in dataset.schema):
         return None
-    return PlainFiles(source.storage, tuple({piece.path: piece for piece in pieces}.values()))
+    return PlainFiles(dataset, source.storage, tuple({piece.path: piece for piece in pieces}.values()))
 
 
 def _is_plain(piece: Piece, schema: pa.Schema, storage: Storage) -> bool:

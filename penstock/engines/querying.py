@@ -12,7 +12,16 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
+from penstock.core.errors import (
+    ConfigError,
+    DiskFullError,
+    ExecutionError,
+    InputError,
+    PenstockError,
+    SchemaError,
+    UserCodeError,
+    did_you_mean,
+)
 from penstock.core.names import check_names
 from penstock.core.recording import step
 from penstock.core.scheduler import map_all
@@ -21,9 +30,10 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey
-from penstock.dataset.relations.relation import settled
+from penstock.dataset.relations.relation import ConformedSource, settled
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask
+from penstock.engines.plain_files import PlainFiles
 from penstock.engines.reading import owning
 from penstock.engines.staging import Staging
 from penstock.io.lineage import staged_inputs
@@ -53,10 +63,15 @@ class QueryEngine(ABC):
     keeps_order : bool
         Whether rows that are read are in order, and stay so where an operation leaves them so: see
         `Operation.keeping_order`.
+    read_directly : list of PlainFiles
+        Files that it reads by itself. Where it fails tasks read them again, whose errors name file and column.
     """
 
     hint: str | None = None
     keeps_order: bool = False
+
+    def __init__(self) -> None:
+        self.read_directly: list[PlainFiles] = []
 
     @abstractmethod
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
@@ -172,7 +187,8 @@ def execute(
                 table = queries.run(query, staging, label)
                 track.advance()
         if table is None:
-            return owning(read_staged(engine, made.rows, schema, fragment_bytes=fragment_bytes), made.folder)
+            rows = read_staged(engine, made.rows, fragment_bytes=fragment_bytes)
+            return owning(rows if schema is None else conformed(rows, schema), made.folder)
     except BaseException:
         made.remove()
         raise
@@ -182,10 +198,13 @@ def execute(
     return Dataset(engine, Reader(plan[0]), plan[1])
 
 
-def stage(dataset: Dataset, folder: PartFolder, label: str) -> list[str]:
-    """Write the rows of a dataset as Parquet, and return the files, one a fragment; rows are accounted for."""
+def stage(dataset: Dataset, folder: PartFolder, label: str, schema: pa.Schema | None = None) -> list[str]:
+    """Write the rows of a dataset as Parquet, and return the files, one a fragment; rows are accounted for.
+
+    They are in the types of `schema`, where it is given.
+    """
     log, files = RowLog(), []
-    work = WriteTask(dataset.scan(), ParquetWriter(dataset.schema), folder, None)
+    work = WriteTask(dataset.scan(), ParquetWriter(dataset.schema if schema is None else schema), folder, None)
     for written in map_all(dataset.engine, work, dataset.fragments, label=label):
         log.add(written.log)
         files += [folder.locate(entry.path) for entry in written.files]
@@ -205,6 +224,14 @@ def read_staged(
             storage_options=folder.storage_options,
             fragment_bytes=fragment_bytes,
         )
+
+
+def conformed(rows: Dataset, schema: pa.Schema) -> Dataset:
+    """Return rows in the types of `schema`, which those in which they are stored hold."""
+    source = rows.reader.source
+    if source.schema.equals(schema):
+        return rows
+    return replace(rows, reader=replace(rows.reader, source=ConformedSource(source, schema)))
 
 
 def _lazy(
@@ -259,6 +286,7 @@ def _blamed(queries: QueryEngine, label: str) -> Iterator[None]:
     except (PenstockError, KeyboardInterrupt):
         raise
     except BaseException as error:
+        _check_inputs(queries, label, error)
         hint = queries.hint if isinstance(error, NotImplementedError) else None
         raise UserCodeError(f"{label} raised {queries.cause(error)}", hint=hint, stage=label) from error
 
@@ -268,13 +296,27 @@ def _told(queries: QueryEngine, engine: RelationalEngine, label: str) -> Iterato
     """Tell an error of the query engine's own with the query's name."""
     try:
         yield
+        for files in queries.read_directly:
+            files.check_unchanged()
     except PenstockError as error:
         raise error.at(stage=label, engine=engine.name) from error.__cause__
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of Polars is no Exception
-        if error_number(error) is not None:
-            raise translate_os_error(error, "the staged rows of a query").at(stage=label) from error
+        failure = None if error_number(error) is None else translate_os_error(error, "the staged rows of a query")
+        if not isinstance(failure, DiskFullError):
+            _check_inputs(queries, label, error)
+        if failure is not None:
+            raise failure.at(stage=label) from error
         raise ExecutionError(
             f"{label} failed while it ran: {queries.cause(error)}", hint=queries.hint, stage=label, engine=engine.name
         ) from error
+
+
+def _check_inputs(queries: QueryEngine, label: str, error: BaseException) -> None:
+    """Raise what is wrong with a file that the query engine has read, in place of what it says itself."""
+    try:
+        for files in queries.read_directly:
+            files.check_readable(label)
+    except InputError as found:
+        raise found.at(stage=label) from error

@@ -13,7 +13,6 @@ import narwhals as nw
 from penstock.dataset.relations.operation import Operation, Project
 from penstock.dataset.relations.order import ROW_ORDER, SortKey, columns_of
 from penstock.dataset.relations.relation import (
-    ConformedSource,
     Leaf,
     Operated,
     Pending,
@@ -21,7 +20,7 @@ from penstock.dataset.relations.relation import (
     RowNumber,
     settled,
 )
-from penstock.engines.querying import QueryEngine, Rows, execute, read_staged, stage
+from penstock.engines.querying import QueryEngine, Rows, conformed, execute, read_staged, stage
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -42,11 +41,7 @@ def relate(engine: RelationalEngine, pending: Pending) -> Dataset:
         arranged = made if is_sorted else queries.arrange(made, pending.order or (), pending.label)
         return queries.cast(arranged, pending.schema)
 
-    rows = execute(engine, queries, pending.label, plan.datasets, frame)
-    source = rows.reader.source
-    if source.schema.equals(pending.schema):
-        return rows
-    return replace(rows, reader=replace(rows.reader, source=ConformedSource(source, pending.schema)))
+    return conformed(execute(engine, queries, pending.label, plan.datasets, frame), pending.schema)
 
 
 class QueryPlan:

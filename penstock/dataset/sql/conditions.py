@@ -45,6 +45,7 @@ def compare(how: Callable[[Any, Any], nw.Expr], left: Value, right: Value, node:
     """Return a comparison of two values, of which a NULL makes NULL."""
     if pa.types.is_null(left.kind) or pa.types.is_null(right.kind):
         return nw.lit(None, nw.Boolean)
+    left, right = _as_shown(left, right), _as_shown(right, left)
     kind = sql.common_kind([left, right], node)
     if pa.types.is_nested(kind):
         raise refused(node, f"{kind} cannot be compared, in {shown(node)}", "Compare a part of it.")
@@ -52,6 +53,13 @@ def compare(how: Callable[[Any, Any], nw.Expr], left: Value, right: Value, node:
         return how(_compared(left, right), _compared(right, left))
     _, (mine, its) = sql.together([left, right], node)
     return how(mine, its)
+
+
+def _as_shown(value: Value, other: Value) -> Value:
+    """Return what clocks in its zone show at a time, where it is compared with a day, which has no zone."""
+    if pa.types.is_date(other.kind) and pa.types.is_timestamp(value.kind) and value.kind.tz is not None:
+        return Value(value.expr.dt.replace_time_zone(None), pa.timestamp(value.kind.unit))
+    return value
 
 
 def _compared(value: Value, other: Value) -> nw.Expr:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import narwhals as nw
+import pyarrow as pa
 from sqlglot import exp
 
 from penstock.dataset.dataset import Dataset
@@ -26,16 +28,31 @@ def combined(node: exp.SetOperation, context: Context) -> Dataset:
     if not isinstance(node, exp.Union) and not node.args.get("distinct"):
         raise refused(node, f"{node.key.upper()} ALL is not supported", f"Write {node.key.upper()}, of distinct rows.")
     names = left.columns
+    nested = next((field for field in left.schema if pa.types.is_nested(field.type)), None)
+    if nested is not None and node.args.get("distinct"):
+        problem = f"{node.key.upper()} compares rows, and column {nested.name!r} is {nested.type}"
+        raise refused(node, problem, "Leave it out, or write UNION ALL.")
     if isinstance(node, exp.Union):
-        # Rows of a branch each, which match none of the other, so that a full join has all of them, and stays lazy.
-        branch = Names(names).new("branch")
-        parts = [each.with_columns({branch: place}) for place, each in enumerate((left, right))]
-        made = parts[0].join(parts[1], [*names, branch], how="full", null_equal=True).select(names)
+        made = _appended(left, right)
     else:
         made = left.join(right, names, how="semi" if isinstance(node, exp.Intersect) else "anti", null_equal=True)
     made = made.unique() if node.args.get("distinct") else made
     order = sort_items(node, lambda item: _column(item, made))
     return limited(node, sorted_by(made, order, [each.node.name for each in order]))
+
+
+def _appended(left: Dataset, right: Dataset) -> Dataset:
+    """Return the rows of both: of a branch each, which match none of the other, so that a full join has all of them."""
+    taken, names = Names(left.columns), left.columns
+    branch = taken.new("branch")
+    other = {each.name: taken.new("other") for each in left.schema if pa.types.is_nested(each.type)}
+    keys = [name for name in names if name not in other]
+    its_own = {branch: nw.lit(1), **{its: nw.col(name) for name, its in other.items()}}
+    right = right.with_columns(its_own).select([*keys, *its_own])
+    made = left.with_columns({branch: nw.lit(0)}).join(right, [*keys, branch], how="full", null_equal=True)
+    if other:
+        made = made.with_columns({name: nw.coalesce(nw.col(name), nw.col(its)) for name, its in other.items()})
+    return made.select(names)
 
 
 def _alike(left: Dataset, right: Dataset, node: exp.Expr) -> tuple[Dataset, Dataset]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import zoneinfo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -142,16 +143,27 @@ def scale_of(value: Decimal) -> int:
 def moment(text: str, kind: pa.DataType, node: exp.Expr) -> Value:
     """Return the date or timestamp that a text says.
 
+    A time without an offset is one of the zone of `kind`; one that its clocks skip is as much later as they skip, and
+    of one that they show twice it is the first.
+
     Raises
     ------
     ConfigError
-        It says none.
+        It says none; or it has an offset, and `kind` has no zone.
     """
     try:
         if pa.types.is_date(kind):
             return constant(datetime.date.fromisoformat(text.strip()), kind)
-        return constant(datetime.datetime.fromisoformat(text.strip()), kind)
-    except ValueError:
+        time = datetime.datetime.fromisoformat(text.strip())
+        if kind.tz is not None:
+            zone = zoneinfo.ZoneInfo(kind.tz)
+            time = (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(datetime.UTC).astimezone(zone)
+        elif time.tzinfo is not None:
+            raise refused(node, f"{text!r} has an offset, and {kind} has no zone", "Leave the offset out.")
+        return constant(time, kind)
+    except ConfigError:
+        raise
+    except (ValueError, OverflowError):
         wanted = "2024-03-01" if pa.types.is_date(kind) else "2024-03-01 12:30:00"
         raise refused(node, f"{text!r} is no {kind}", f"Write it as '{wanted}'.") from None
 

@@ -48,6 +48,7 @@ class DaskQueries(QueryEngine):
     _operations: Operations
 
     def __init__(self, engine: Engine, tasks: Callable[[str], Tasks]) -> None:
+        super().__init__()
         self._engine, self._tasks = engine, tasks
 
     @contextmanager

@@ -22,7 +22,6 @@ from penstock.dataset.relations.order import SortKey, sorting
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.local.results import cast, collect
 from penstock.engines.local.scan import scan_files, scan_tables
-from penstock.engines.plain_files import PlainFiles
 from penstock.engines.querying import QueryEngine, as_lazy, stage
 from penstock.engines.staging import Staging, put_part
 from penstock.frames import Kind
@@ -39,16 +38,16 @@ class PolarsQueries(QueryEngine):
     """
 
     def __init__(self, kind: Kind) -> None:
+        super().__init__()
         self._gpu = kind == "gpu"
         self.keeps_order = not self._gpu
         self._errors: list[PenstockError] = []
-        self._read: list[PlainFiles] = []
         self._staged: list[TemporaryFolder] = []
         self.hint = 'device="cpu" runs what the GPU engine of Polars cannot.' if self._gpu else None
 
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
         if not self._gpu and (scanned := scan_files(dataset, label)) is not None:
-            self._read.append(scanned[1])
+            self.read_directly.append(scanned[1])
             return as_lazy(scanned[0])
         if not self._gpu and (tables := scan_tables(dataset)) is not None:
             return as_lazy(tables)
@@ -106,9 +105,6 @@ class PolarsQueries(QueryEngine):
             if self._errors:
                 raise self._errors[0] from error
             raise
-        finally:
-            for files in self._read:
-                files.check_unchanged()
 
 
 def _read(

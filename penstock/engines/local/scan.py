@@ -8,6 +8,7 @@ from functools import lru_cache
 import polars as pl
 import pyarrow as pa
 
+from penstock import frames
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.relations.operation import polars_types
 from penstock.dataset.relations.relation import RowNumber
@@ -24,9 +25,11 @@ def scan_files(dataset: Dataset, label: str) -> tuple[pl.LazyFrame, PlainFiles] 
     """
     stored, number = _without_number(dataset)
     files = plain_files(stored)
-    if files is None or not all(_has_types(piece, stored.schema) for piece in files.pieces):
+    if files is None:
         return None
     files.verify(dataset.engine, label)
+    if not all(_has_types(piece, stored.schema) for piece in files.pieces):
+        return None
     scanned = pl.scan_parquet(files.paths, glob=False, hive_partitioning=False, row_index_name=number)
     return _without_nan(scanned, dataset.schema), files
 
@@ -61,8 +64,11 @@ def _without_nan(frame: pl.LazyFrame, schema: pa.Schema) -> pl.LazyFrame:
 
 
 def _has_types(piece: Piece, schema: pa.Schema) -> bool:
-    """Return whether a file has the columns of a schema in types that Polars reads as those."""
-    there = _polars_schema(piece.path, piece.size, piece.mtime)
+    """Return whether a file has the columns of a schema in types that Polars reads as those; a damaged one has not."""
+    try:
+        there = _polars_schema(piece.path, piece.size, piece.mtime)
+    except frames.ERRORS:
+        return False
     kinds = zip(schema.names, polars_types(schema.types), strict=True)
     return all(there.get(name) == kind for name, kind in kinds)
 

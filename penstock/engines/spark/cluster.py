@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import socket
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +14,7 @@ from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResour
 from penstock import devices
 from penstock.core.errors import ConfigError, ExecutionError, StageTimeoutError
 from penstock.engines.spark.job_errors import SettingLookup
+from penstock.engines.spark.python_workers import import_path
 from penstock.engines.spark.session import is_local
 from penstock.engines.spark.tasks import choose_in_task, open_outcome
 
@@ -80,7 +79,7 @@ class Cluster(ABC):
 
     def variables(self, threads: int) -> dict[str, str]:
         """Return the variables of a Python worker: its threads, and on this machine the import path of this process."""
-        path = {"PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)} if self.local else {}
+        path = {"PYTHONPATH": import_path()} if self.local else {}
         # Spark has workers of their own for each set of variables, and gives this one to workers of queries alone:
         # with it those of tasks are the same processes, which import the library once.
         short = self._settings.get("spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled", "true")

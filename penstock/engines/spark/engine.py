@@ -27,15 +27,16 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.relations.relation import settled
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import ARITY, Item, Reduction, Result, State, TreeReduction
-from penstock.engines.querying import QueryEngine, read_staged
+from penstock.engines.querying import QueryEngine, conformed, read_staged
 from penstock.engines.reading import owning
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
+from penstock.engines.spark.carriers import arrow_schema, as_declared
 from penstock.engines.spark.driver import AnyPieces, JobPlan, driver_of
 from penstock.engines.spark.frames import frame_of
 from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merge_by_eights
 from penstock.engines.spark.pandas_warning import no_pandas_warning
-from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
+from penstock.engines.spark.query import WRITING, SparkQueries, set_for
 from penstock.engines.spark.staging import write_rows
 from penstock.engines.spark.tasks import Apply, Forget, Merge, Outcome, Shared, open_outcome
 from penstock.engines.spark.vectors import with_arrays
@@ -261,7 +262,7 @@ class SparkEngine(RelationalEngine):
         ----------
         frame : pyspark.sql.DataFrame
             Timestamps become microseconds in UTC, vectors of MLlib lists of float64. Not a stream, whose batches
-            (``foreachBatch``) are taken one by one.
+            (``foreachBatch``) are taken one by one. Names may differ in case alone.
         staging_dir : path or URL, optional
             A directory that the driver and all workers share, or a folder of a store; that of the engine unless
             given, or on one machine the temporary directory.
@@ -274,6 +275,9 @@ class SparkEngine(RelationalEngine):
         ------
         ConfigError
             It is no frame of Spark, or a stream; or the workers are on other machines and `staging_dir` is not given.
+        SchemaError, SchemaDriftError
+            A column is of a type that Arrow lacks, or that files would give back as another: an interval, a variant;
+            or a name stands twice. Nothing has run.
         OutputError
             It cannot be written.
         """
@@ -281,9 +285,10 @@ class SparkEngine(RelationalEngine):
         folder = self.staging(staging_dir, "from_spark", storage_options).new_folder()
         self._staged.add(folder)
         rows = folder.parts("frame")
-        with self._driver.naming_lost("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
-            write_rows(with_arrays(frame), rows)
-        return owning(read_staged(self, rows, fragment_bytes=fragment_bytes), folder)
+        with self._driver.naming_lost("from_spark"), set_for(frame.sparkSession, WRITING):
+            schema = arrow_schema(frame := with_arrays(frame), "from_spark")
+            write_rows(as_declared(frame, schema), rows)
+        return owning(conformed(read_staged(self, rows, fragment_bytes=fragment_bytes), schema), folder)
 
     def to_spark(self, dataset: Dataset) -> DataFrame:
         """Return a lazy Spark DataFrame of a dataset: a fragment is a partition, read by a Python worker when it runs.

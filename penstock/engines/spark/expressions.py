@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 from narwhals._expression_parsing import ExprNode
 
 from penstock.core.errors import SchemaError
-from penstock.expressions.aggregates import columns_in, type_of
+from penstock.engines.spark.carriers import is_held
+from penstock.expressions.aggregates import columns_in, is_column, type_of
 
 _ALIKE = {
     "col", "lit", "alias", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__",
@@ -22,13 +24,16 @@ _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _NUMBERS = (*_INTEGERS, pa.float32(), pa.float64())
 _EXACT_CASTS: Mapping[Any, tuple[pa.DataType, ...]] = {nw.Int64: _INTEGERS, nw.Float64: _NUMBERS}
 """Casts that both do by the rules of IEEE 754, or without a change of value."""
+_LITERALS = (nw.Boolean, nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.Float32, nw.Float64, nw.String, nw.Date)
 
 
 def is_native(expression: nw.Expr, types: Mapping[str, pa.DataType]) -> bool:
     """Return whether Spark SQL gives what Polars gives for an expression on rows of these types.
 
     Text against bytes, regular expressions, casts that can fail, arithmetic that can overflow, division and decimals
-    are not the same in both; a name with a dot or a backquote cannot be said.
+    are not the same in both; a name with a dot or a backquote cannot be said. Columns are native as they are, but no
+    expression on a type that Spark has to hold in another, as that of a time in another zone than UTC; a time without
+    a zone in the expression itself Spark would take for one in the zone of this machine.
 
     Examples
     --------
@@ -36,8 +41,10 @@ def is_native(expression: nw.Expr, types: Mapping[str, pa.DataType]) -> bool:
     >>> [is_native(each, types) for each in (nw.col("price") * nw.col("n"), nw.col("n") * 2, nw.col("price") / 2)]
     [True, False, False]
     """
+    if is_column(expression):
+        return True
     names = columns_in(expression)
-    if any("." in name or "`" in name or name not in types for name in names):
+    if any("." in name or "`" in name or name not in types or not is_held(types[name]) for name in names):
         return False
     schema = pa.schema([(name, types[name]) for name in names])
     try:
@@ -56,6 +63,10 @@ def _calls(expression: nw.Expr) -> Iterator[tuple[Sequence[ExprNode], ExprNode]]
 
 
 def _is_alike(before: Sequence[ExprNode], node: ExprNode, schema: pa.Schema) -> bool:
+    if any(map(_is_naive, (*node.exprs, *node.kwargs.values()))):
+        return False
+    if node.name == "lit" and (kind := node.kwargs["dtype"]) is not None:
+        return kind in _LITERALS
     if node.name in _ALIKE:
         return True
     if node.name == "cast":
@@ -66,6 +77,12 @@ def _is_alike(before: Sequence[ExprNode], node: ExprNode, schema: pa.Schema) -> 
     # Beside a double all numbers become doubles in both; of single precision only Polars makes no double.
     doubles = pa.float64() in operands and all(each in _NUMBERS for each in operands)
     return doubles and _type(nw.Expr(*before, node), schema) == pa.float64()
+
+
+def _is_naive(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_naive, value))
+    return isinstance(value, datetime.datetime) and value.tzinfo is None
 
 
 def _type(value: Any, schema: pa.Schema) -> pa.DataType:

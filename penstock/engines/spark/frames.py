@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from penstock.core.schemas import canonical
 from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.local.engine import LocalEngine
-from penstock.engines.spark.operations import carried, spark_schema
+from penstock.engines.spark.carriers import arrow_schema, carried, column, spark_schema
 from penstock.engines.spark.pandas_warning import no_pandas_warning
-from penstock.engines.spark.query import check_types
+from penstock.engines.spark.python_workers import map_in_arrow
+from penstock.engines.spark.query import check_types, set_for
 from penstock.engines.spark.staging import grouped
-from penstock.engines.spark.vectors import quoted, with_arrays
+from penstock.engines.spark.vectors import with_arrays
 
 Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -74,19 +73,18 @@ def partition_each(session: SparkSession, values: Sequence[bytes]) -> DataFrame:
 
 def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -> DataFrame:
     """Return a frame with what `transform` does to a dataset to be done to its rows, once they are asked for."""
-    frame = with_arrays(frame)
-    given = canonical(to_arrow_schema(frame.schema, timezone="UTC"))
+    given = arrow_schema(frame := with_arrays(frame), "transform")
     task = batch_task(given, transform, LocalEngine(device="cpu"))
     carriers = carrier_schema(task.schema, "transform")
     # By place: mapInArrow does not find a column with a dot in its name.
-    needed = frame.select(*(quoted(name).alias(str(place)) for place, name in enumerate(task.columns)))
+    with set_for(frame.sparkSession, {"spark.sql.caseSensitive": "true"}):
+        needed = frame.select(*(column(name).alias(str(place)) for place, name in enumerate(task.columns)))
     schema = pa.schema([given.field(name) for name in task.columns])
     return _mapped(needed, TransformBatches(task, schema, carriers), carriers)
 
 
 def _mapped(frame: DataFrame, work: Work, carriers: pa.Schema) -> DataFrame:
-    with no_pandas_warning():
-        return frame.mapInArrow(work, spark_schema(carriers))
+    return map_in_arrow(frame, work, spark_schema(carriers))
 
 
 def carrier_schema(schema: pa.Schema, label: str) -> pa.Schema:

@@ -15,6 +15,7 @@ from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.dataset import Dataset
 from penstock.engines.local.engine import LocalEngine
 from penstock.engines.spark.frames import carrier_schema
+from penstock.engines.spark.python_workers import lend_imports
 from penstock.engines.spark.staging import grouped
 
 Transform = Callable[["Dataset"], "Dataset"]
@@ -41,6 +42,7 @@ def column_function(schema: pa.Schema, transform: Transform, label: str) -> Any:
     carriers = carrier_schema(task.schema, label)
     made = carriers.field(0).type if len(carriers) == 1 else pa.struct(list(carriers))
     work = _score_batches(schema.names, transform, carriers)
+    lend_imports()
     return arrow_udf(work, from_arrow_type(made, prefer_timestamp_ntz=True))
 
 

@@ -16,34 +16,79 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock import frames
 from penstock.core.names import PARTITION
 from penstock.dataset.relations.grouping import Aggregating
 from penstock.dataset.relations.join import PRESENT, Join, key_name
-from penstock.dataset.relations.operation import Operation, Project, Where
+from penstock.dataset.relations.operation import Meeting, Operation, Project, Where
 from penstock.dataset.relations.order import Order
 from penstock.dataset.relations.sorting import Limit, Same
 from penstock.dataset.relations.unique import UniqueRows
 from penstock.dataset.task_errors import translate_errors
+from penstock.engines.spark.carriers import (
+    arrow_field,
+    as_declared,
+    carried,
+    column,
+    held,
+    numbered,
+    restored,
+    spark_schema,
+    spark_types,
+)
 from penstock.engines.spark.expressions import is_native
 from penstock.engines.spark.pandas_warning import no_pandas_warning
+from penstock.engines.spark.python_workers import lend_imports, map_in_arrow
+from penstock.expressions.aggregates import columns_in, is_column
 from penstock.frames import ROW
 
 NUMBER = ROW
 
 
+@dataclass(frozen=True, eq=False)
+class SparkRows:
+    """Rows of a query: a Spark DataFrame, and its columns in the types that other engines have them in.
+
+    Spark has no unsigned integers, half floats or null type, one unit of time, and one time zone.
+    """
+
+    frame: DataFrame
+    schema: pa.Schema
+
+
+def operate(operation: Operation, *inputs: SparkRows) -> SparkRows:
+    """Return what an operation makes of rows: in Spark where it does what Polars does, else in Polars."""
+    made = _made(operation, inputs)
+    native = _natively.dispatch(type(operation))
+    types = dict(zip(inputs[0].schema.names, inputs[0].schema.types, strict=True))
+    if native is _natively.dispatch(object) or not all(is_native(each, types) for each in _expressions(operation)):
+        return SparkRows(_in_polars(operation, made, inputs), made)
+    frame = native(operation, *(each.frame for each in inputs))
+    known = [made.field(name) if name in made.names else arrow_field(frame.schema[name]) for name in frame.columns]
+    return SparkRows(as_declared(frame, pa.schema(known)), pa.schema(known))
+
+
+def _made(operation: Operation, inputs: Sequence[SparkRows]) -> pa.Schema:
+    """Return the columns that an operation makes, in Polars' types; aggregates in those that they have everywhere."""
+    empty = [pl.DataFrame(each.schema.empty_table()).lazy() for each in inputs]
+    made = frames.to_arrow(nw.from_native(operation(*empty).collect(), eager_only=True)).schema
+    kinds = {each.output: each.kind for each in operation.aggregates} if isinstance(operation, Aggregating) else {}
+    return held(pa.schema([pa.field(each.name, kinds.get(each.name, each.type)) for each in made]))
+
+
+def _expressions(operation: Operation) -> list[nw.Expr]:
+    if isinstance(operation, Project):
+        return list(operation.columns.values())
+    return [operation.predicate] if isinstance(operation, Where) else []
+
+
 @singledispatch
-def operate(operation: Operation, *inputs: DataFrame) -> DataFrame:
-    """Return what an operation makes of frames."""
-    return in_polars(operation, *inputs)
-
-
-def column(name: str) -> Column:
-    """Return a column by its name, whatever is in it."""
-    return sf.col(f"`{name.replace('`', '``')}`")
+def _natively(operation: Operation, *inputs: DataFrame) -> DataFrame:
+    """Return what Spark SQL makes of frames; for an operation that it has."""
+    raise NotImplementedError(operation.label)
 
 
 def sort_columns(order: Order) -> list[Column]:
@@ -58,41 +103,37 @@ def sort_columns(order: Order) -> list[Column]:
     return made
 
 
-@operate.register
+@_natively.register
 def _(operation: Same, *inputs: DataFrame) -> DataFrame:
     return inputs[0]
 
 
-@operate.register
+@_natively.register
 def _(operation: Limit, *inputs: DataFrame) -> DataFrame:
     ordered = inputs[0].orderBy(*sort_columns(operation.order)) if operation.order else inputs[0]
     return ordered.offset(operation.offset).limit(operation.rows)
 
 
-@operate.register
+@_natively.register
 def _(operation: Project, *inputs: DataFrame) -> DataFrame:
     (frame,) = inputs
-    types = _types(frame)
-    native = {name: made for name, made in operation.columns.items() if is_native(made, types)}
-    if len(native) < len(operation.columns):
-        return in_polars(operation, frame)
-    made = nw.from_native(frame).select(*(each.alias(name) for name, each in native.items()))
-    return made.to_native()
+    computed = {name: each for name, each in operation.columns.items() if not is_column(each)}
+    hidden = {name: f"__made_{place}__" for place, name in enumerate(computed)}
+    if computed:
+        frame = (
+            nw.from_native(frame).with_columns(**{hidden[name]: each for name, each in computed.items()}).to_native()
+        )
+    # Columns as they are go round Narwhals, which has no quotes for their names.
+    names = {name: hidden.get(name) or columns_in(each)[0] for name, each in operation.columns.items()}
+    return frame.select(*(column(source).alias(name) for name, source in names.items()))
 
 
-@operate.register
+@_natively.register
 def _(operation: Where, *inputs: DataFrame) -> DataFrame:
-    (frame,) = inputs
-    if not is_native(operation.predicate, _types(frame)):
-        return in_polars(operation, frame)
-    return nw.from_native(frame).filter(operation.predicate).to_native()
+    return nw.from_native(inputs[0]).filter(operation.predicate).to_native()
 
 
-def _types(frame: DataFrame) -> dict[str, pa.DataType]:
-    return {each.name: to_arrow_type(each.dataType) for each in frame.schema}
-
-
-@operate.register
+@_natively.register
 def _(operation: Join, *inputs: DataFrame) -> DataFrame:
     left, right = inputs[0].select(*_left(operation)), inputs[1].select(*_right(operation))
     if operation.how == "cross":
@@ -114,7 +155,7 @@ def _(operation: Join, *inputs: DataFrame) -> DataFrame:
 
 
 def _left(operation: Join) -> list[Column]:
-    types = _spark_types(operation)
+    types = spark_types(operation.kinds)
     kinds = dict(zip(operation.left_on, types, strict=True))
     columns = [
         column(name).cast(kinds[name]).alias(name) if name in kinds else column(name) for name in operation.left_columns
@@ -125,30 +166,12 @@ def _left(operation: Join) -> list[Column]:
 
 def _right(operation: Join) -> list[Column]:
     taken = {**operation.right_columns, **operation.right_hidden}
-    keys = zip(operation.right_on, _spark_types(operation), strict=True)
+    keys = zip(operation.right_on, spark_types(operation.kinds), strict=True)
     columns = [column(name).cast(kind).alias(key_name(place)) for place, (name, kind) in enumerate(keys)]
     return [*columns, *(column(source).alias(name) for name, source in taken.items())]
 
 
-def _spark_types(operation: Join) -> list[Any]:
-    kinds = pa.schema([(str(place), kind) for place, kind in enumerate(operation.kinds)])
-    return [each.dataType for each in spark_schema(kinds)]
-
-
-_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-
-
-def carried(schema: pa.Schema) -> pa.Schema:
-    """Return columns in the types in which Spark holds their values: it has no unsigned integers."""
-    return pa.schema([pa.field(each.name, _WIDER.get(each.type, each.type)) for each in schema])
-
-
-def spark_schema(schema: pa.Schema) -> StructType:
-    """Return columns as Spark declares them."""
-    return from_arrow_schema(carried(schema), prefer_timestamp_ntz=True)
-
-
-@operate.register
+@_natively.register
 def _(operation: UniqueRows, *inputs: DataFrame) -> DataFrame:
     (frame,) = inputs
     if not operation.is_ordered_in(frame.columns):
@@ -168,7 +191,7 @@ def reverse(order: Order) -> Order:
     return tuple(type(key)(key.column, not key.descending, not key.nulls_last) for key in order)
 
 
-@operate.register
+@_natively.register
 def _(operation: Aggregating, *inputs: DataFrame) -> DataFrame:
     (frame,) = inputs
     keys = [column(name) for name in operation.keys]
@@ -220,44 +243,43 @@ def _variance(values: Column, each: Any) -> Column:
     return sf.when(count > each.parameter, sf.var_pop(values) * count / (count - each.parameter))
 
 
-def in_polars(operation: Operation, *inputs: DataFrame) -> DataFrame:
+def _in_polars(operation: Operation, made: pa.Schema, inputs: Sequence[SparkRows]) -> DataFrame:
     """Have Python workers do an operation in Polars, to the rows of a key together."""
-    with no_pandas_warning():
-        return _mapped(operation, *inputs)
+    work = PolarsBatches(operation, tuple(each.schema for each in inputs), carried(made))
+    return _moved(work, operation.meetings, spark_schema(made), inputs)
 
 
-def _mapped(operation: Operation, *inputs: DataFrame) -> DataFrame:
-    given = [to_arrow_schema(each.schema) for each in inputs]
-    empty = [pl.DataFrame(schema.empty_table()).lazy() for schema in given]
-    made = frames.to_arrow(nw.from_native(operation(*empty).collect(), eager_only=True)).schema
-    return _moved(operation, PolarsBatches(operation, carried(made)), spark_schema(made), inputs)
-
-
-def _moved(operation: Operation, work: PolarsBatches, schema: Any, inputs: Sequence[DataFrame]) -> DataFrame:
-    """Return what Python workers make of frames, whose rows are moved where some have to meet."""
-    if operation.meetings is None:
-        return inputs[0].mapInArrow(work.batches, schema)
-    if len(inputs) == 1:
-        keys = [column(name) for name in operation.meetings[0].columns]
-        gathered = inputs[0].repartition(*keys) if keys else inputs[0].repartition(1)
-        return gathered.mapInArrow(work.partition, schema)
-    count = inputs[0].sparkSession.conf.get("spark.sql.shuffle.partitions")
-    left, right = (
-        each.groupBy(_place(meeting.columns, int(str(count))))
-        for each, meeting in zip(inputs, operation.meetings, strict=True)
-    )
+def _moved(
+    work: PolarsBatches, meetings: Sequence[Meeting] | None, schema: StructType, inputs: Sequence[SparkRows]
+) -> DataFrame:
+    """Return what Python workers make of rows, which are moved where some have to meet."""
+    if meetings is None:
+        return map_in_arrow(numbered(inputs[0].frame), work.batches, schema)
+    keys = [_keys(each, meeting) for each, meeting in zip(inputs, meetings, strict=True)]
+    given = [numbered(each.frame) for each in inputs]
+    if len(given) == 1:
+        gathered = given[0].repartition(*keys[0]) if keys[0] else given[0].repartition(1)
+        return map_in_arrow(gathered, work.partition, schema)
+    count = int(str(given[0].sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    left, right = (each.groupBy(_place(columns, count)) for each, columns in zip(given, keys, strict=True))
 
     def both(left: pa.Table, right: pa.Table) -> pa.Table:  # a function: Spark takes self for an argument
         return work.both(left, right)
 
-    return left.cogroup(right).applyInArrow(both, schema)
+    lend_imports()
+    with no_pandas_warning():
+        return left.cogroup(right).applyInArrow(both, schema)
 
 
-def _place(columns: Sequence[str], count: int) -> Column:
+def _keys(rows: SparkRows, meeting: Meeting) -> list[Column]:
+    """Return the columns of a key, of numbered ones, in the types in which they are compared."""
+    kinds = zip(meeting.columns, spark_types(meeting.kinds), strict=True)
+    return [column(str(rows.schema.names.index(name))).cast(kind) for name, kind in kinds]
+
+
+def _place(keys: Sequence[Column], count: int) -> Column:
     """Return the number of the group of rows that are done together: few, as each has a cost of its own."""
-    if not columns:
-        return sf.lit(0)
-    return sf.pmod(sf.hash(*(column(name) for name in columns)), sf.lit(count)).alias(PARTITION)
+    return (sf.pmod(sf.hash(*keys), sf.lit(count)) if keys else sf.lit(0)).alias(PARTITION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +287,8 @@ class PolarsBatches:
     """Does an operation in Polars to what a Python worker of Spark is given."""
 
     operation: Operation
-    schema: pa.Schema
+    given: tuple[pa.Schema, ...]
+    carriers: pa.Schema
 
     def both(self, left: pa.Table, right: pa.Table) -> pa.Table:
         """Do it to the rows of two frames that have to meet."""
@@ -284,6 +307,6 @@ class PolarsBatches:
 
     @translate_errors
     def _done(self, *tables: pa.Table) -> pa.Table:
-        given = [nw.to_native(frames.from_arrow(table)).lazy() for table in tables]
-        rows = self.operation(*given).collect(engine="in-memory")
-        return frames.to_arrow(nw.from_native(rows, eager_only=True)).cast(self.schema)
+        given = [restored(table, schema) for table, schema in zip(tables, self.given, strict=True)]
+        rows = self.operation(*(nw.to_native(each).lazy() for each in given)).collect(engine="in-memory")
+        return frames.to_arrow(nw.from_native(rows, eager_only=True)).cast(self.carriers)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from penstock.core.errors import SchemaError
 from penstock.dataset.dataset import Dataset
@@ -17,23 +18,29 @@ from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey
 from penstock.engines.plain_files import PlainFiles, plain_files
 from penstock.engines.querying import QueryEngine, as_lazy, stage
+from penstock.engines.spark.carriers import as_declared, carried, column, held, spark_schema
 from penstock.engines.spark.driver import Driver
 from penstock.engines.spark.job_errors import cause
-from penstock.engines.spark.operations import column, operate, sort_columns, spark_schema
+from penstock.engines.spark.operations import SparkRows, operate, sort_columns
 from penstock.engines.spark.staging import read_rows, write_rows
 from penstock.engines.staging import Staging
 from penstock.io.sinks.part_folder import PartFolder
 
-UTC_TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
-"""Has timestamps written as the instants they are; Spark's default form has no time zone."""
+WRITING = {
+    # Timestamps are written as the instants they are; Spark's default form has no time zone.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.caseSensitive": "true",  # columns are bound by name, and "a" is not "A"
+    # Days are counted in one calendar, as other engines do.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""Spark's settings while it writes rows of frames."""
 
 SETTINGS = {
-    **UTC_TIMESTAMPS,
-    "spark.sql.caseSensitive": "true",  # columns are bound by name, and "a" is not "A"
+    **WRITING,
     "spark.sql.session.timeZone": "UTC",
-    # Days are counted in one calendar, as other engines do.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.files.ignoreCorruptFiles": "false",  # rows that cannot be read are no rows less
+    "spark.sql.files.ignoreMissingFiles": "false",
 }
 
 
@@ -48,8 +55,8 @@ class SparkQueries(QueryEngine):
     """
 
     def __init__(self, session: SparkSession, driver: Driver) -> None:
+        super().__init__()
         self._session, self._driver = session, driver
-        self._read: list[PlainFiles] = []
         self._shared: list[DataFrame] = []
 
     @contextmanager
@@ -63,54 +70,67 @@ class SparkQueries(QueryEngine):
         files = plain_files(dataset)
         if files is not None:
             return self._directly(dataset, files, label)
-        folder = staging.new_input()
-        return as_lazy(read_rows(self._session, folder, stage(dataset, folder, label), dataset.schema))
+        return as_lazy(self._staged(dataset, dataset.schema, staging, label))
+
+    def read(self, dataset: Dataset, staging: Staging, label: str) -> SparkRows:
+        """Return the rows in the types in which operations have them in Polars too."""
+        schema = held(dataset.schema)
+        if plain_files(dataset) is not None:
+            return SparkRows(self.lazy(dataset, staging, label).to_native(), schema)
+        check_types(schema, label)
+        return SparkRows(self._staged(dataset, schema, staging, label), schema)
+
+    def _staged(self, dataset: Dataset, schema: pa.Schema, staging: Staging, label: str) -> DataFrame:
+        folder, carriers = staging.new_input(), carried(schema)
+        return read_rows(self._session, folder, stage(dataset, folder, label, carriers), carriers)
 
     def _directly(self, dataset: Dataset, files: PlainFiles, label: str) -> nw.LazyFrame:
         files.verify(dataset.engine, label)
-        self._read.append(files)
+        self.read_directly.append(files)
         native = self._session.read.schema(spark_schema(dataset.schema)).parquet(
             *(f"file://{path}" for path in files.paths)
         )
-        frame = as_lazy(native)
+        texts = {field.name: column(field.name) for field in dataset.schema if field.type == pa.string()}
+        # Spark itself takes any bytes for a text, and counts and compares them.
+        frame = as_lazy(native.withColumns({name: sf.validate_utf8(text) for name, text in texts.items()}))
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
-        numbers = [nw.when(~column.is_nan()).then(column) for column in floating]
+        numbers = [nw.when(~number.is_nan()).then(number) for number in floating]
         return frame.with_columns(*numbers) if numbers else frame
 
     def check(self, schema: pa.Schema, label: str) -> None:
         check_types(schema, label)
 
-    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
-        return as_lazy(frame.to_native().orderBy(*sort_columns(tuple(order))))
+    def arrange(self, frame: SparkRows | nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
+        return as_lazy(_native(frame).orderBy(*sort_columns(tuple(order))))
 
-    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
-        """Return the columns of `schema`, unsigned integers as what holds them: Spark has none."""
-        native = frame.to_native()
-        types = spark_schema(schema)
-        return as_lazy(native.select(*(column(each.name).cast(each.dataType).alias(each.name) for each in types)))
+    def cast(self, frame: SparkRows | nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
+        """Return the columns of `schema`, in what holds them."""
+        return as_lazy(as_declared(_native(frame), held(schema) if isinstance(frame, SparkRows) else schema))
 
-    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
-        return as_lazy(operate(operation, *(frame.to_native() for frame in inputs)))
+    def operate(self, operation: Operation, inputs: Sequence[SparkRows], label: str) -> SparkRows:
+        return operate(operation, *inputs)
 
-    def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
+    def shared(self, frame: SparkRows) -> SparkRows:
         """Have the executors hold its rows until the query has run."""
-        self._shared.append(frame.to_native().persist())
-        return as_lazy(self._shared[-1])
+        self._shared.append(frame.frame.persist())
+        return SparkRows(self._shared[-1], frame.schema)
 
-    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
+    def write(self, frame: SparkRows | nw.LazyFrame, folder: PartFolder, label: str) -> None:
         self._driver.describe(label)
         try:
-            write_rows(frame.to_native(), folder)
+            write_rows(_native(frame), folder)
         finally:
             self._driver.describe(None)
             for shared in self._shared:
                 shared.unpersist()
-            for files in self._read:
-                files.check_unchanged()
 
     def cause(self, error: BaseException) -> str:
         """Return the line that tells, out of what Spark and its JVM say."""
         return cause(error) if isinstance(error, PySparkException | Py4JError) else super().cause(error)
+
+
+def _native(frame: SparkRows | nw.LazyFrame) -> DataFrame:
+    return frame.frame if isinstance(frame, SparkRows) else frame.to_native()
 
 
 @contextmanager
@@ -140,6 +160,7 @@ def check_types(schema: pa.Schema, label: str) -> None:
 
 def _is_foreign(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
-        return any(_is_foreign(kind.field(place).type) for place in range(kind.num_fields))
+        inner = [kind.field(place).type for place in range(kind.num_fields)]
+        return any(pa.types.is_null(each) or _is_foreign(each) for each in inner)
     nanoseconds = pa.types.is_timestamp(kind) and kind.unit == "ns"
     return bool(nanoseconds or pa.types.is_duration(kind) or pa.types.is_time(kind))

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.core.locations import is_url
-from penstock.engines.spark.operations import spark_schema
-from penstock.engines.spark.pandas_warning import no_pandas_warning
+from penstock.engines.spark.carriers import spark_schema
+from penstock.engines.spark.python_workers import map_in_arrow
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sources.files import Storage
 
@@ -31,20 +31,18 @@ def write_rows(frame: DataFrame, folder: PartFolder) -> None:
         frame.write.mode("append").parquet(f"file://{folder.location}")  # the folder is there, and empty
         return
     schema = to_arrow_schema(frame.schema, timezone="UTC")
-    with no_pandas_warning():
-        written = frame.mapInArrow(WritePartition(folder, schema).batches, "part int").collect()
+    written = map_in_arrow(frame, WritePartition(folder, schema).batches, "part int").collect()
     if not written:
         WritePartition(folder, schema).put(0, iter(()))
 
 
 def read_rows(session: SparkSession, folder: PartFolder, files: Sequence[str], schema: pa.Schema) -> DataFrame:
     """Return the rows that were staged in a folder, a file a partition where Python workers read them."""
-    if not is_url(folder.location):
-        return session.read.parquet(f"file://{folder.location}")
     native = spark_schema(schema)
+    if not is_url(folder.location):
+        return session.read.schema(native).parquet(f"file://{folder.location}")
     read = ReadFiles(tuple(files), folder.storage_options, to_arrow_schema(native, timezone="UTC"))
-    with no_pandas_warning():
-        return session.range(0, len(files), 1, len(files)).mapInArrow(read.batches, native)
+    return map_in_arrow(session.range(0, len(files), 1, len(files)), read.batches, native)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, UserDefinedType
 
+from penstock.engines.spark.carriers import column
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 
 _PACKAGES = ("pyspark.ml", "pyspark.mllib")
-
-
-def quoted(name: str) -> Column:
-    """Return a column of exactly this name, dots and backticks in it too."""
-    return functions.col(f"`{name.replace('`', '``')}`")
 
 
 def with_arrays(frame: DataFrame) -> DataFrame:
@@ -27,12 +23,12 @@ def with_arrays(frame: DataFrame) -> DataFrame:
         from pyspark.ml.functions import vector_to_array
 
         arrays = {
-            name: functions.transform(quoted(name), lambda vector: vector_to_array(vector))
+            name: functions.transform(column(name), lambda vector: vector_to_array(vector))
             if isinstance(kind, ArrayType)
-            else vector_to_array(quoted(name))
+            else vector_to_array(column(name))
             for name, kind in kinds.items()
         }
-    return frame.select(*(arrays[name].alias(name) if name in arrays else quoted(name) for name in frame.columns))
+    return frame.select(*(arrays[name].alias(name) if name in arrays else column(name) for name in frame.columns))
 
 
 def with_vectors(frame: DataFrame) -> DataFrame:
@@ -41,16 +37,16 @@ def with_vectors(frame: DataFrame) -> DataFrame:
     Null stays null; of elements, which a vector has none of, null becomes NaN.
     """
     names = {field.name for field in frame.schema if _is_floating_array(field.dataType)}
-    return frame.select(*(_vector(name) if name in names else quoted(name) for name in frame.columns))
+    return frame.select(*(_vector(name) if name in names else column(name) for name in frame.columns))
 
 
 def _vector(name: str) -> Column:
     with no_pandas_warning():
         from pyspark.ml.functions import array_to_vector
 
-    nan, array = functions.lit(float("nan")), quoted(name).cast("array<double>")
+    nan, array = functions.lit(float("nan")), column(name).cast("array<double>")
     elements = functions.transform(array, lambda element: functions.coalesce(element, nan))
-    return functions.when(quoted(name).isNotNull(), array_to_vector(elements)).alias(name)
+    return functions.when(column(name).isNotNull(), array_to_vector(elements)).alias(name)
 
 
 def _has_vectors(kind: DataType) -> bool:

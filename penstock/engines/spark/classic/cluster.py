@@ -16,6 +16,7 @@ from pyspark import RDD, SparkContext
 from penstock import devices
 from penstock.engines.spark.classic.job import RddJob
 from penstock.engines.spark.cluster import Cluster, Everywhere
+from penstock.engines.spark.python_workers import lend_imports
 
 _SURVEYED = 64
 
@@ -34,6 +35,7 @@ class RddCluster(Cluster):
         self.context = context
         self._conf = context.getConf()
         super().__init__(context.master, self._conf)
+        lend_imports()
 
     @property
     def host(self) -> str:
@@ -76,7 +78,7 @@ class RddCluster(Cluster):
     def environment(self, threads: int) -> Iterator[None]:
         """Give the Python workers of RDDs and frames that are built inside their `variables`.
 
-        Jobs of others on the same session keep theirs: Spark starts other Python workers for another environment.
+        Jobs of others on the same session keep their threads: Spark starts other workers for another environment.
         """
         with _building:
             before = dict(self.context.environment)

@@ -14,10 +14,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.core.errors import ConfigError, ExecutionError
 from penstock.core.schemas import canonical
+from penstock.engines.spark.carriers import column
 from penstock.engines.spark.job_errors import cause
 from penstock.engines.spark.ml.model_files import pack, unpack
 from penstock.engines.spark.query import SETTINGS, set_for
-from penstock.engines.spark.vectors import quoted, with_arrays, with_vectors
+from penstock.engines.spark.vectors import with_arrays, with_vectors
 from penstock.io.fragments import row_bytes
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _model(estimator: Any, frame: DataFrame) -> Any:
 
 def _types(made: DataFrame, outputs: Sequence[str]) -> pa.Schema:
     """Return the columns that a model makes, in the types that a dataset has them in."""
-    frame = with_arrays(made.select(*map(quoted, outputs)))
+    frame = with_arrays(made.select(*map(column, outputs)))
     return canonical(to_arrow_schema(frame.schema, timezone="UTC"))
 
 
@@ -59,7 +60,7 @@ def score(
     with _working(engine, label), engine.staging(None, label).new_folder() as folder:
         model = unpack(state, folder.parts("model"))
         made = model.transform(with_vectors(engine.to_spark(dataset)))
-        named = with_arrays(made.select(*(quoted(name).alias(other) for name, other in columns.items())))
+        named = with_arrays(made.select(*(column(name).alias(other) for name, other in columns.items())))
         # Kept, as Spark makes rows that it sorts twice: once for a sample of the order.
         rows = named.persist()
         try:
