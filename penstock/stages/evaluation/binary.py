@@ -9,7 +9,15 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.core.schemas import require, with_fields
 from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.known_classes import (
+    are_to_be_learned,
+    check_classes,
+    check_label,
+    check_two,
+    known_classes,
+)
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.binary import BinaryCurve
@@ -30,7 +38,7 @@ class BinaryClassificationEvaluator(Evaluator):
     Parameters
     ----------
     label : str, default "label"
-        0 and 1, or booleans; no nulls.
+        One of the two classes, of which the second is the positive one; no nulls.
     raw_prediction : str, default "rawPrediction"
         A number that is larger for rows more likely positive, a margin or a probability; or lists, whose element 1 is
         taken. No nulls. Infinite only with ``num_bins=0``.
@@ -47,13 +55,17 @@ class BinaryClassificationEvaluator(Evaluator):
         Bins of equal width that [0, 1] is cut into for the calibration, from 1 to 500.
     eps : float, default 1e-15
         For ``logLoss``, probabilities are clipped to ``[eps, 1 - eps]``.
+    classes : sequence, optional
+        The classes in the order of their scores, texts or numbers, compared with labels by value. Scores of a model
+        that is evaluated know them; without both, labels are 0 and 1, or booleans.
     metrics : sequence of str, optional
         Some of the six; all unless given.
 
     Raises
     ------
     ConfigError
-        A metric is not known or has no column, or a number is out of range.
+        A metric is not known or has no column, or a number is out of range; when it evaluates, scores are of more
+        classes than two.
 
     Notes
     -----
@@ -89,6 +101,7 @@ class BinaryClassificationEvaluator(Evaluator):
     num_bins: int = 0
     calibration_bins: int = 10
     eps: float = 1e-15
+    classes: tuple[Any, ...] | None = None
     larger_better: ClassVar[Mapping[str, bool]] = {
         "areaUnderROC": True,
         "areaUnderPR": True,
@@ -104,6 +117,7 @@ class BinaryClassificationEvaluator(Evaluator):
         missing = [name for name in self.metrics or () if name in _OF_PROBABILITY and self.probability is None]
         if missing:
             raise ConfigError(f"metric {missing[0]!r} needs a column, but probability is None", stage=self.title)
+        check_classes(self, most=2)
         self._curve()
         self._probabilities()
 
@@ -119,13 +133,22 @@ class BinaryClassificationEvaluator(Evaluator):
         Raises
         ------
         SchemaError
-            A column is missing, or holds neither numbers nor booleans; scores and probabilities may be lists.
+            A column is missing, or holds neither numbers nor booleans; scores and probabilities may be lists, and
+            labels texts where the classes are.
+        ConfigError
+            Scores are of more classes than two.
         """
         optional = self.metrics is None and self.probability == _OPTIONAL
         bound = replace(self, probability=None) if optional and _OPTIONAL not in schema.names else self
-        vectors = [name for name in (bound.raw_prediction, bound.probability) if name is not None]
-        Evaluator.bind(bound, element_types(schema, vectors))
-        return bound
+        scores = [name for name in (bound.raw_prediction, bound.probability) if name in bound.columns()]
+        classes = known_classes(bound, schema, scores)
+        numbers = element_types(require(schema, bound.columns(), stage=self.title) and schema, scores)
+        if classes or are_to_be_learned(schema, scores):
+            check_label(bound, schema, classes)
+            numbers = with_fields(numbers, {self.label: pa.float64()})
+        Evaluator.bind(bound, numbers)
+        check_two(bound, classes)
+        return replace(bound, classes=classes)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the curve, whose state grows with the number of distinct scores, and the probabilities."""
@@ -152,12 +175,14 @@ class BinaryClassificationEvaluator(Evaluator):
         return not set(metrics).isdisjoint(self.names)
 
     def _curve(self) -> BinaryCurve:
-        return BinaryCurve((self.raw_prediction, self.label, *self._weights), self.num_bins)
+        columns = (self.raw_prediction, self.label, *self._weights)
+        return BinaryCurve(columns, self.num_bins, classes=self.classes)
 
     def _probabilities(self) -> Probabilities | None:
         if self.probability is None:
             return None
-        return Probabilities((self.probability, self.label, *self._weights), self.calibration_bins, self.eps)
+        columns = (self.probability, self.label, *self._weights)
+        return Probabilities(columns, self.calibration_bins, self.eps, classes=self.classes)
 
 
 def _curve_report(curve: Curve) -> Evaluation:

@@ -15,6 +15,7 @@ from penstock.core.selectors import Columns, resolve
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Stage, Tags, normalise_columns, with_fields, wrong_type
 from penstock.stages.capabilities import HasCoefficients, SchemaLearner
+from penstock.stages.classes import classes_of
 from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing._groups import is_key
 from penstock.stages.shapes import Fields, Integer, ListOf, Shape, TableOf, Text, like
@@ -243,9 +244,21 @@ class PerKey(Trainer):
             problem = f"{' and '.join(map(repr, self.keys))} has no value, so that there is no key to learn a model for"
             raise DataValueError(problem, hint="Fill the nulls, or take another key.", column=self.keys[0])
         refused = [each for each in outcomes if isinstance(each, DataValueError)]
+        self._check_classes([each for each in outcomes if not isinstance(each, DataValueError)])
         if refused and (self.errors == "raise" or len(refused) == len(outcomes)):
             raise first_error(keys, outcomes)
         return learned_of(keys, outcomes)
+
+    def _check_classes(self, learned: Sequence[Fitted]) -> None:
+        """Raise DataValueError for keys of different classes: in one column their scores would not mean the same."""
+        known = list(dict.fromkeys(map(classes_of, learned)))
+        if len(known) > 1:
+            first, other = (", ".join(map(repr, (classes or ())[:10])) for classes in known[:2])
+            raise DataValueError(
+                f"models of two keys have learned different classes: {first}, and {other}",
+                hint="Leave out the keys that have other classes, or make two stages of it.",
+                column=getattr(self.stage, "label", None),
+            )
 
     def wrapped(self, fitted: Fitted) -> tuple[Stage, Fitted]:
         """Return the stage, and what it has learned of the first key."""
