@@ -11,13 +11,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError
 from penstock.core.schemas import require, with_fields
 from penstock.stages.evaluation.base import Evaluator
-from penstock.stages.evaluation.known_classes import (
-    are_to_be_learned,
-    check_classes,
-    check_label,
-    check_two,
-    known_classes,
-)
+from penstock.stages.evaluation.known_classes import Known, check_classes, check_label, known_classes, shown
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.binary import BinaryCurve
@@ -141,14 +135,14 @@ class BinaryClassificationEvaluator(Evaluator):
         optional = self.metrics is None and self.probability == _OPTIONAL
         bound = replace(self, probability=None) if optional and _OPTIONAL not in schema.names else self
         scores = [name for name in (bound.raw_prediction, bound.probability) if name in bound.columns()]
-        classes = known_classes(bound, schema, scores)
-        numbers = element_types(require(schema, bound.columns(), stage=self.title) and schema, scores)
-        if classes or are_to_be_learned(schema, scores):
-            check_label(bound, schema, classes)
-            numbers = with_fields(numbers, {self.label: pa.float64()})
-        Evaluator.bind(bound, numbers)
-        check_two(bound, classes)
-        return replace(bound, classes=classes)
+        require(schema, bound.columns(), stage=self.title)
+        classes, numbers = known_classes(bound, schema, scores), element_types(schema, scores)
+        check_label(bound, schema, classes)
+        if classes and len(classes) != 2:
+            problem = f"{self.title} takes scores of two classes, and the model has {len(classes)}: {shown(classes)}"
+            raise ConfigError(problem, hint="Take a MulticlassClassificationEvaluator.", stage=self.title)
+        Evaluator.bind(bound, numbers if classes is None else with_fields(numbers, {self.label: pa.float64()}))
+        return replace(bound, classes=classes or None)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the curve, whose state grows with the number of distinct scores, and the probabilities."""
@@ -174,15 +168,20 @@ class BinaryClassificationEvaluator(Evaluator):
     def _asks(self, metrics: tuple[str, ...]) -> bool:
         return not set(metrics).isdisjoint(self.names)
 
+    @property
+    def _values(self) -> Known:
+        """The classes, unless they are their own places, which takes less to find."""
+        return None if self.classes == (0, 1) else self.classes
+
     def _curve(self) -> BinaryCurve:
         columns = (self.raw_prediction, self.label, *self._weights)
-        return BinaryCurve(columns, self.num_bins, classes=self.classes)
+        return BinaryCurve(columns, self.num_bins, classes=self._values)
 
     def _probabilities(self) -> Probabilities | None:
         if self.probability is None:
             return None
         columns = (self.probability, self.label, *self._weights)
-        return Probabilities(columns, self.calibration_bins, self.eps, classes=self.classes)
+        return Probabilities(columns, self.calibration_bins, self.eps, classes=self._values)
 
 
 def _curve_report(curve: Curve) -> Evaluation:

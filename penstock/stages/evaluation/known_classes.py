@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.errors import SchemaError
 from penstock.core.known_classes import classes_of_scores
 from penstock.stages.base import wrong_type
 from penstock.stages.parameter_checks import is_finite_number, wrong_parameter
 
 Known = tuple[Any, ...] | None
-"""Classes in the order of their scores; None where nothing says them."""
+"""Classes in the order of their scores: none where a classifier is still to be fitted, None where nothing says them."""
 
 
 def check_classes(evaluator: Any, least: int = 2, most: int | None = None) -> None:
@@ -38,7 +38,7 @@ def known_classes(evaluator: Any, schema: pa.Schema, scores: Sequence[str | None
         Two of these are not the same, or float64 cannot tell two classes apart.
     """
     noted = {name: classes_of_scores(schema, name) for name in scores if name is not None}
-    known = evaluator.classes or next(filter(None, noted.values()), None)
+    known: Known = evaluator.classes or next(filter(None, noted.values()), None)
     for name, classes in noted.items():
         if classes and classes != known:
             problem = f"column {name!r} has scores of the classes {shown(classes)}, expected {shown(known or ())}"
@@ -47,28 +47,20 @@ def known_classes(evaluator: Any, schema: pa.Schema, scores: Sequence[str | None
     if known and len(_distinct(known)) < len(known):
         problem = f"of the classes {shown(known)} two are one as float64, by which labels are compared"
         raise SchemaError(problem, hint="Have the label as a text.", column=evaluator.label, stage=evaluator.title)
-    return known
-
-
-def are_to_be_learned(schema: pa.Schema, scores: Sequence[str | None]) -> bool:
-    """Return whether scores are those of a classifier that is planned, and not fitted yet."""
-    return any(classes_of_scores(schema, name) == () for name in scores if name is not None)
+    return () if known is None and () in noted.values() else known
 
 
 def check_label(evaluator: Any, schema: pa.Schema, classes: Known) -> None:
     """Raise SchemaError for labels that are texts where known classes are numbers, or the other way round."""
     field = schema.field(evaluator.label)
-    if classes and is_text(schema, evaluator.label) != _are_texts(classes):
+    if classes and not are_labels(classes, schema, evaluator.label):
         hint = f"Evaluate by the column that the model has learned, or cast {field.name!r} to its type."
         raise wrong_type(evaluator.title, field.name, field.type, f"labels among the classes {shown(classes)}", hint)
 
 
-def check_two(evaluator: Any, classes: Known) -> None:
-    """Raise ConfigError where scores are of more classes than two."""
-    if classes and len(classes) != 2:
-        hint = "Take a MulticlassClassificationEvaluator, or score one class against the rest."
-        problem = f"{evaluator.title} takes scores of two classes, and the model has {len(classes)}: {shown(classes)}"
-        raise ConfigError(problem, hint=hint, stage=evaluator.title)
+def are_labels(classes: Sequence[Any], schema: pa.Schema, name: str) -> bool:
+    """Return whether classes are of the kind that a column holds: both texts, or both numbers."""
+    return is_text(schema, name) == _are_texts(classes)
 
 
 def is_text(schema: pa.Schema, name: str) -> bool:

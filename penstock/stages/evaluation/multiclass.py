@@ -13,14 +13,7 @@ from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import wrong_type
 from penstock.stages.evaluation.base import CONVERT, Evaluator
-from penstock.stages.evaluation.known_classes import (
-    Known,
-    are_to_be_learned,
-    check_classes,
-    check_label,
-    is_text,
-    known_classes,
-)
+from penstock.stages.evaluation.known_classes import are_labels, check_classes, check_label, is_text, known_classes
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.class_probabilities import ClassProbabilities, ProbabilityScores
@@ -153,12 +146,16 @@ class MulticlassClassificationEvaluator(Evaluator):
         bound = replace(self, probability=None) if optional and _OPTIONAL not in schema.names else self
         require(schema, bound.columns(), stage=self.title)
         classes = known_classes(bound, schema, [bound.probability])
+        first = None if is_text(schema, self.label) else 0.0
+        if classes and are_labels(classes, schema, self.label):
+            first = classes[0]
+        bound = replace(bound, metric_label=first if self.metric_label is None else self.metric_label)
         bound._check_labels(schema, classes)
         numbers = [name for name in bound.columns() if name not in (self.label, self.prediction)]
         kinds = element_types(schema, [name for name in numbers if name == bound.probability])
         for name in numbers:
             self._check_number(schema.field(name), kinds.field(name).type)
-        return replace(bound, classes=classes, metric_label=bound._metric_label(schema, classes))
+        return replace(bound, classes=classes or None)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the confusion matrix, whose state grows with the pairs that occur, and the probabilities."""
@@ -215,11 +212,7 @@ class MulticlassClassificationEvaluator(Evaluator):
 
     def _of_probabilities(self, scores: ProbabilityScores | None) -> Evaluation:
         if scores is None:
-            absent = (
-                f"there is no column {_OPTIONAL!r}"
-                if self.probability is None
-                else "the classes of strings are not known"
-            )
+            absent = "the classes of strings are not known" if self.probability else f"there is no column {_OPTIONAL!r}"
             return Evaluation(dict.fromkeys(_OF_PROBABILITY), dict.fromkeys(_OF_PROBABILITY, absent))
         values = dict(zip(_OF_PROBABILITY, (scores.log_loss, scores.top_k_accuracy), strict=True))
         return Evaluation(values, dict.fromkeys(values, scores.reason) if scores.reason else {})
@@ -234,18 +227,11 @@ class MulticlassClassificationEvaluator(Evaluator):
         columns = (name, self.label, *self._weights)
         return ClassProbabilities(columns, self.eps, self.top_k, classes=self.classes)
 
-    def _metric_label(self, schema: pa.Schema, classes: Known) -> Any:
-        """Return the label that metrics are of: as given, or the first that is known."""
-        if self.metric_label is not None:
-            return self.metric_label
-        return classes[0] if classes else None if is_text(schema, self.label) else 0.0
-
-    def _check_labels(self, schema: pa.Schema, classes: Known) -> None:
+    def _check_labels(self, schema: pa.Schema, classes: tuple[Any, ...] | None) -> None:
         text = is_text(schema, self.label)
         if self._asks_probability():
             check_label(self, schema, classes)
-        unknown = not classes and not are_to_be_learned(schema, [self.probability])
-        if text and unknown and self.metrics is not None and self._asks_probability():
+        if text and classes is None and self.metrics is not None and self._asks_probability():
             expected = f"class indices as labels for {' and '.join(_OF_PROBABILITY)}, or strings among known classes"
             hint = 'Name the classes in the order of their probabilities: classes=("no", "yes").'
             raise wrong_type(self.title, self.label, schema.field(self.label).type, expected, hint)

@@ -65,7 +65,7 @@ class PerKey(Trainer):
         At fit, before reading: a column is missing or of another type; the stage names a key.
     DataValueError
         At fit: what the stage raises, with the key; no key has a model; there are too many keys; the models of two keys
-        make columns of different types. At scoring: what the stage raises.
+        have learned different classes, or make columns of different types. At scoring: what the stage raises.
 
     Notes
     -----
@@ -76,8 +76,8 @@ class PerKey(Trainer):
 
     To train on rows, every rank reads those of all ranks, and keeps and trains the keys that are its own, one after the
     other, each on one thread unless it has very many rows. So the rows, in the columns that are read, fit into the
-    memory of all ranks together, and models do not depend on the number of ranks. Classes are those of the rows of a
-    key.
+    memory of all ranks together, and models do not depend on the number of ranks. The rows of every key
+    have to be of the same classes, so that scores mean the same.
 
     A row with a null key has no model, and is learned from by that of ``keep`` alone; the fit report tells how many
     there were. Learned are ``keys`` (a table), ``models`` (what the stage has learned of each, in their order),
