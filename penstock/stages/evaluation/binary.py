@@ -34,14 +34,14 @@ class BinaryClassificationEvaluator(Evaluator):
     label : str, default "label"
         One of the two classes, of which the second is the positive one; no nulls.
     raw_prediction : str, default "rawPrediction"
-        A number that is larger for rows more likely positive, a margin or a probability; or lists, whose element 1 is
-        taken. No nulls. Infinite only with ``num_bins=0``.
+        A number that is larger for rows more likely positive, a margin or a probability; or lists of two, of which the
+        second is taken. No nulls. Infinite only with ``num_bins=0``.
     weight : str, optional
         Weights from 0 to 1e150; without it every row weighs 1.
     probability : str or None, default "probability"
-        The probability of the positive class, from 0 to 1; or lists, whose element 1 is taken. No nulls. Needed for
-        ``logLoss``, ``brierScore`` and ``expectedCalibrationError``: unless `metrics` asks for one of them, or the
-        column was given another name, the data may lack it, and they are None, with a reason.
+        The probability of the positive class, from 0 to 1; or lists of two, of which the second is taken. No nulls.
+        Needed for ``logLoss``, ``brierScore`` and ``expectedCalibrationError``: unless `metrics` asks for one of them,
+        or the column was given another name, the data may lack it, and they are None, with a reason.
     num_bins : int, default 0
         0 for exact curves, from every distinct score: about 16 bytes each are kept. Otherwise, at least 2, the most
         cells of equal width that scores are put in, whatever the number of rows.

@@ -38,7 +38,7 @@ class BinaryCurve(PredictionStatistic):
     columns : tuple of str
         The score, the label (0 and 1, booleans, or one of two `classes`), and the weight (from 0 to 1e150) if there is
         one; without it every row weighs 1. Scores are numbers, compared as float32 if they are that and otherwise as
-        float64, or lists of them, whose element 1 is taken. They may be infinite only when the curve is exact.
+        float64, or lists of two, of which the second is taken. They may be infinite only when the curve is exact.
     num_bins : int, default 0
         0 for every distinct score; otherwise, at least 2, the most cells of equal width to put the scores in. The cells
         do not depend on how the rows are partitioned.

@@ -94,7 +94,7 @@ class Probabilities(PredictionStatistic):
     Parameters
     ----------
     columns : tuple of str
-        The probability of the positive class (from 0 to 1, or lists whose element 1 it is), the label (0 and 1,
+        The probability of the positive class (from 0 to 1, or lists of two whose element 1 it is), the label (0 and 1,
         booleans, or one of two `classes`), and the weight (from 0 to 1e150) if there is one; without it every row
         weighs 1.
     bins : int, default 10
