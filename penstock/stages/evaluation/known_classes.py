@@ -16,15 +16,15 @@ Known = tuple[Any, ...] | None
 """Classes in the order of their scores: none where a classifier is still to be fitted, None where nothing says them."""
 
 
-def check_classes(evaluator: Any, least: int = 2, most: int | None = None) -> None:
-    """Make a tuple of the parameter ``classes``; ConfigError unless it is None, or so many texts or numbers."""
+def check_classes(evaluator: Any, most: int | None = None) -> None:
+    """Make a tuple of the parameter ``classes``; ConfigError unless it is None, or two texts or numbers or more."""
     given = evaluator.classes
     if given is None:
         return
     values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     alike = _are_texts(values) or all(isinstance(each, bool) or is_finite_number(each) for each in values)
-    if not alike or len(_distinct(values)) != len(values) or not least <= len(values) <= (most or len(values)):
-        expected = f"{least if most == least else f'{least} or more'} different texts, or numbers"
+    if not alike or len(_distinct(values)) != len(values) or not 2 <= len(values) <= (most or len(values)):
+        expected = f"{most or '2 or more'} different texts, or numbers"
         raise wrong_parameter(evaluator, "classes", expected, 'In the order of their scores: classes=("no", "yes").')
     object.__setattr__(evaluator, "classes", values)
 

@@ -90,16 +90,8 @@ class Evaluation(Displayed, dict[str, float | None]):
 
     def _parts(self) -> tuple[dict[str, Any], ...]:
         """Return the metrics, and all that is told of them by their names."""
-        return (
-            self,
-            self.reasons,
-            self.tables,
-            self.bounds,
-            self.intervals,
-            self.slices,
-            self.larger_better,
-            self.labels,
-        )
+        told = (self.reasons, self.tables, self.bounds, self.intervals, self.slices, self.larger_better, self.labels)
+        return self, *told
 
     def __str__(self) -> str:
         """Return one line a metric, aligned."""

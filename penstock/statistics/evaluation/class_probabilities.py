@@ -170,8 +170,9 @@ class ClassProbabilities(PredictionStatistic):
         inside = label < matrix.shape[1]
         if self.classes is None and not inside.all():
             matrix, label, weight = matrix[inside], label[inside], weight[inside]
-        places = np.arange(len(label), like=label) * matrix.shape[1] + label.clip(max=matrix.shape[1] - 1)
-        true = matrix.ravel()[places.astype(np.int64)]
+        near = label if self.classes is None else label.clip(max=matrix.shape[1] - 1)
+        places = np.arange(len(label), like=label) * matrix.shape[1] + near.astype(np.int64)
+        true = matrix.ravel()[places]
         if self.classes is not None:
             true = np.where(inside, true, 0.0)
         losses = -weight * np.log(np.clip(true, self.eps, 1 - self.eps))
