@@ -50,6 +50,7 @@ def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:
         "metrics": dict(metrics),
         "undefined": metrics.reasons,
         "bounds": metrics.bounds,
+        "labels": metrics.labels,
         "intervals": metrics.intervals,
         "slices": tables,
         "report": None if request.report is None else str(request.report),

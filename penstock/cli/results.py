@@ -41,6 +41,8 @@ class Metrics:
     ----------
     bounds : mapping of str to float
         How far the exact value can be from one that was approximated.
+    labels : mapping of str to label
+        The label that a metric of one label is of.
     intervals : mapping of str to (float, float)
         Of a bootstrap.
     slices : mapping of str to sequence of mapping
@@ -52,6 +54,7 @@ class Metrics:
     metrics: Mapping[str, float | None]
     undefined: Mapping[str, str]
     bounds: Mapping[str, float]
+    labels: Mapping[str, Any]
     intervals: Mapping[str, tuple[float, float]]
     slices: Mapping[str, Sequence[Mapping[str, Any]]]
     report: str | None

@@ -329,7 +329,8 @@ def _metrics(result: Metrics) -> Table:
 def _spread(result: Metrics, name: str) -> str:
     low, high = result.intervals.get(name, (None, None))
     interval = "" if low is None else f"  [{low:.6f}, {high:.6f}]"
-    return interval + (f"  +-{result.bounds[name]:.2g}" if name in result.bounds else "")
+    label = f"  of {result.labels[name]!r}" if name in result.labels else ""
+    return interval + (f"  +-{result.bounds[name]:.2g}" if name in result.bounds else "") + label
 
 
 def _slices(rows: Sequence[Mapping[str, Any]]) -> Table:

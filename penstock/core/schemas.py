@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaDriftError, SchemaError, check_one_of, did_you_mean
+from penstock.core.known_classes import note_of
 from penstock.core.names import check_names, column_names, unnamed
 from penstock.core.notices import warn
 from penstock.core.type_names import NAMED, type_of
@@ -56,8 +57,14 @@ def _zone(name: str) -> str:
 
 
 def canonical(schema: pa.Schema) -> pa.Schema:
-    """Return `schema` with canonical types, without metadata, every column nullable."""
-    return pa.schema([pa.field(field.name, canonical_type(field.type)) for field in schema])
+    """Return `schema` with canonical types, every column nullable; of metadata the classes of scores stay."""
+    return pa.schema([pa.field(each.name, canonical_type(each.type), metadata=note_of([each])) for each in schema])
+
+
+def with_fields(schema: pa.Schema, kinds: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return `schema` with columns of these types replaced in place or added at the end; of the others notes stay."""
+    fields = {field.name: field for field in schema} | {name: pa.field(name, kind) for name, kind in kinds.items()}
+    return pa.schema(list(fields.values()))
 
 
 def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:

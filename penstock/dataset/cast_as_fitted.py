@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import DataValueError, SchemaDriftError, did_you_mean
+from penstock.core.schemas import with_fields
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames.on_host import on_device_of, on_host
 
@@ -117,8 +118,7 @@ class CastAsFitted(Step):
         return f"cast {len(self.fitted)} columns as fitted"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        kinds = {field.name: field.type for field in schema} | {field.name: field.type for field in self.fitted}
-        return pa.schema(list(kinds.items()))
+        return with_fields(schema, {field.name: field.type for field in self.fitted})
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         return wanted if wanted & set(self.fitted.names) else None

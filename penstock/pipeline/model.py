@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.displayed import Displayed
 from penstock.core.errors import ConfigError, SchemaDriftError, class_name
+from penstock.core.known_classes import classes_of_scores
 from penstock.core.names import column_names
 from penstock.core.recording import step
 from penstock.dataset.cast_as_fitted import cast_as_fitted
@@ -103,6 +104,13 @@ class PipelineModel(LearningOn, ModelExports, Monitoring, Displayed):
         last = self.steps[-1]
         made = (*last.stage.outputs(), *(name for name in last.doubtful if name not in last.left_out))
         return made or tuple(output_schema(self.steps, self.schema).names)
+
+    @property
+    def classes(self) -> dict[str, tuple[Any, ...]]:
+        """The classes of each column of scores, in the order of its lists; a number is of the second of two."""
+        schema = output_schema(self.steps, self.schema)
+        noted = {name: classes_of_scores(schema, name) for name in schema.names}
+        return {name: classes for name, classes in noted.items() if classes}
 
     @property
     def input_columns(self) -> list[str]:

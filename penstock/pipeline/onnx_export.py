@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.extras import importing, require_module
+from penstock.core.known_classes import classes_of_scores
 from penstock.core.selectors import is_vector
 from penstock.io.sinks import JointCommit
 from penstock.io.sinks.staged_file import StagedFile
@@ -34,7 +36,7 @@ def onnx_model(
     nullable : sequence of str
         Columns of integers or booleans whose input is float64, so that NaN can be null.
     digest : str
-        Of the model, which its metadata have.
+        Of the model, which its metadata have, and the classes of scores as JSON, by column.
 
     Raises
     ------
@@ -101,7 +103,10 @@ def _model(graph: OnnxGraph, columns: Sequence[str], digest: str) -> ModelProto:
     opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     model = helper.make_model(made, opset_imports=opsets, producer_name="penstock")
     model.ir_version = 9
-    helper.set_model_props(model, {"penstock.digest": digest})
+    noted = {name: classes_of_scores(graph.schema, name) for name in columns}
+    classes = {name: each for name, each in noted.items() if each}
+    told = {"penstock.classes": json.dumps(classes)} if classes else {}
+    helper.set_model_props(model, {"penstock.digest": digest, **told})
     checker.check_model(model)
     return model
 

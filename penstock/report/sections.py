@@ -120,6 +120,8 @@ def _metric(evaluation: Evaluation, name: str, short: str) -> MetricRow:
 def _accuracy(evaluation: Evaluation, name: str) -> list[str]:
     interval, bound = evaluation.intervals.get(name), evaluation.bounds.get(name)
     ends = [f"{show_number(interval[0])} to {show_number(interval[1])}"] if interval is not None else []
+    if name in evaluation.labels:
+        ends.insert(0, show_label(f"of label {evaluation.labels[name]!r}", 40))
     return ends + ([f"exact to {bound:.2g}"] if bound is not None else [])
 
 

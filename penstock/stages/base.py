@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import column_names, expand
+from penstock.core.schemas import with_fields as with_fields
 from penstock.core.selectors import Columns, Selector, is_numeric, is_vector, resolve
 from penstock.stages.parameter_checks import check_choice as check_choice
 from penstock.stages.parameter_checks import check_declared, defaults_added
@@ -319,14 +320,6 @@ class ColumnStage(SelectedColumns):
             row.update([(out, function(row[name])) for name, out, function in functions])
 
         return call
-
-
-def with_fields(schema: pa.Schema, kinds: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return `schema` with columns of these types replaced in place or added at the end."""
-    if not kinds:
-        return schema
-    fields = {field.name: field.type for field in schema} | dict(kinds)
-    return pa.schema(list(fields.items()))
 
 
 def normalise_columns(stage: Stage, *names: str) -> None:

@@ -252,7 +252,8 @@ class Classes(Target):
 
 def classes_of(learned: Fitted) -> tuple[Any, ...] | None:
     """Return the classes that were learned, in ascending order; None where labels are numbers."""
-    return tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
+    known = {**learned, **learned.get("learned", {})}.get("classes")  # an estimator of cuML's may have become a stage
+    return None if known is None else tuple(known["value"].to_pylist())
 
 
 def coded_label(label: str, classes: tuple[Any, ...] | None) -> nw.Expr:

@@ -12,6 +12,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, PenstockError
+from penstock.core.known_classes import with_classes
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
@@ -24,6 +25,7 @@ from penstock.stages.capabilities import (
     TrainingTransformer,
     WrapsStage,
 )
+from penstock.stages.classes import classes_of
 from penstock.stages.vectors import over
 
 if TYPE_CHECKING:
@@ -112,10 +114,24 @@ class StageStep(Step):
             raise self.blamed(error) from error.__cause__
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the columns and types after the stage; of scores the classes are noted, see `classes_of_scores`."""
         learner = capability(self.stage, SchemaLearner)
         if self.fitted is None or learner is None:
-            return over.output_schema(self.stage, schema)
-        return learner.learned_schema(schema, self.fitted)
+            made = over.output_schema(self.stage, schema)
+        else:
+            made = learner.learned_schema(schema, self.fitted)
+        scores, classes = self._scores
+        return made if classes is None else with_classes(made, scores, classes)
+
+    @property
+    def _scores(self) -> tuple[list[str], tuple[Any, ...] | None]:
+        """The columns of scores by class, and the classes: none before these are learned, None where there are not."""
+        inner = getattr(self.stage, "stage", self.stage)
+        named = [getattr(inner, role, None) for role in ("raw_prediction", "probability")]
+        scores = [name for name in named if name in self.stage.outputs()]
+        if not scores or not isinstance(getattr(inner, "label", None), str):
+            return [], None
+        return scores, () if self.fitted is None else classes_of(_inner(self.stage, self.fitted)[1])
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         made = frozenset(self.stage.outputs())
@@ -141,9 +157,13 @@ class StageStep(Step):
 
 def model_file_inputs(stage: Stage, fitted: Fitted) -> tuple[str, ...]:
     """Return the columns that the model files of a fitted stage are of."""
+    return over.over_elements(*_inner(stage, fitted))[0].inputs()
+
+
+def _inner(stage: Stage, fitted: Fitted) -> tuple[Stage, Fitted]:
+    """Return a stage and what it has learned; of one that wraps another, the other."""
     wrapper = capability(stage, WrapsStage)
-    inner, state = (stage, fitted) if wrapper is None else wrapper.wrapped(fitted)
-    return over.over_elements(inner, state)[0].inputs()
+    return (stage, fitted) if wrapper is None else wrapper.wrapped(fitted)
 
 
 def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | None:

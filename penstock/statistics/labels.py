@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import DataValueError
-from penstock.statistics.aggregates import to_array
+from penstock.frames import matrices
+from penstock.statistics.aggregates import device_numbers, to_array
 
 
 def categories(rows: nw.DataFrame[Any], name: str) -> pa.Array:
@@ -53,6 +56,29 @@ def coded_there(rows: nw.DataFrame[Any], name: str, check: Callable[[int], None]
     counts = frames.value_counts(values, [name])[name]
     codes = frames.encode(values, {name: counts["value"].combine_chunks()}, {name: -1})
     return counts, to_array(codes[name].cast(nw.Int64))
+
+
+def class_places(rows: nw.DataFrame[Any], name: str, classes: tuple[Any, ...]) -> Any:
+    """Return the place of each label among classes, their number for one that is none: float64, where the rows are.
+
+    Examples
+    --------
+    >>> class_places(frames.from_arrow(pa.table({"label": [3, 1, 2]})), "label", (1, 3)).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    if rows.schema[name] == nw.String:
+        codes = frames.encode(rows.select(name), {name: _texts(classes)}, {name: len(classes)})
+        return device_numbers(codes, name)
+    order = np.argsort(np.array(classes, np.float64))
+    kind, values = frames.kind_of(rows), device_numbers(rows, name)
+    ordered, places = (matrices.to_device(each, kind) for each in (np.array(classes, np.float64)[order], order))
+    near = np.searchsorted(ordered, values).clip(0, len(classes) - 1)
+    return np.where(ordered[near] == values, places[near], len(classes)).astype(np.float64)
+
+
+@lru_cache(maxsize=64)  # `frames.encode` builds an encoding once for as long as the same memory holds its values
+def _texts(classes: tuple[str, ...]) -> pa.Array:
+    return pa.array(classes, pa.string())
 
 
 def refuse_more(column: str, number: int, limit: int, what: str, expected: str, hint: str) -> None:

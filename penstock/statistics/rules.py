@@ -33,6 +33,12 @@ def _lists_with_repeats(column: nw.Expr, _: Values) -> nw.Expr:
     return repeats
 
 
+def _not_a_class(column: nw.Expr, values: Values) -> nw.Expr:
+    texts = isinstance(values[0], str)
+    known: nw.Expr = column.is_in(values) if texts else _number(column).is_in([float(value) for value in values])
+    return ~known
+
+
 def _not_float32(column: nw.Expr, values: Values) -> nw.Expr:
     number = _number(column)
     near = number.cast(nw.Float32).cast(nw.Float64)  # infinite beyond the range of float32
@@ -46,6 +52,7 @@ _BROKEN: Mapping[str, Callable[[nw.Expr, Values], nw.Expr]] = {
     "lists_with_nulls": lambda column, _: column.list.contains(None),
     "lists_with_repeats": _lists_with_repeats,
     "negative": lambda column, _: _number(column) < 0,
+    "not_a_class": _not_a_class,
     "not_between": _not_between,
     "not_binary": lambda column, _: (_number(column) != 0) & (_number(column) != 1),
     "not_float32": _not_float32,
@@ -62,6 +69,7 @@ _EXPECTED = {
     "lists_with_nulls": "lists without null elements",
     "lists_with_repeats": "lists that hold each element once",
     "negative": "numbers of 0 or more",
+    "not_a_class": "one of the classes {}",
     "not_between": "values between {} and {}",
     "not_binary": "0 and 1, or booleans",
     "not_float32": "numbers that float32 holds",
@@ -81,7 +89,8 @@ class Rule:
     ----------
     test : str
         ``null``, ``infinite``, ``too_large`` (beyond 1e150), ``negative``, ``not_positive``, ``not_whole``,
-        ``not_binary`` (a number other than 0 and 1; booleans pass), ``not_between`` (outside the closed range of the
+        ``not_binary`` (a number other than 0 and 1; booleans pass), ``not_a_class`` (none of `values`, numbers or all
+        texts), ``not_between`` (outside the closed range of the
         two `values`), ``not_float32`` (float32 changes it by more than a share, the one of `values`) or ``not_in``
         (none of `values`); of lists, on a CPU only, ``lists_with_nulls``, ``lists_with_nan`` (lists of numbers) and
         ``lists_with_repeats``.
@@ -111,7 +120,7 @@ class Rule:
         counts = {"not_between": ("two values", 2), "not_float32": ("one value", 1)}
         wanted, count = counts.get(self.test, ("no values", 0))
         suits = len(self.values) == count
-        if self.test == "not_in":
+        if self.test in ("not_in", "not_a_class"):
             wanted, suits = "at least one value", len(self.values) > 0
         if not suits:
             raise ConfigError(f"test {self.test!r} got {len(self.values)} values, expected {wanted}")
@@ -126,7 +135,8 @@ class Rule:
 
     def error(self, name: str, count: int) -> DataValueError:
         """Return the error that says how many values of column `name` break the rule; it carries the expression."""
-        shown = self.values if self.test == "not_between" else (len(self.values),)
+        counted = {"not_between": self.values, "not_a_class": (", ".join(map(repr, self.values[:10])),)}
+        shown = counted.get(self.test, (len(self.values),))
         found = self.test.replace("_", " ")
         return DataValueError(
             f"column {name!r} has {count} values that are {found}, expected {_EXPECTED[self.test].format(*shown)}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -38,14 +38,24 @@ class ClassScores:
         How many elements lists of scores have; none where scores are numbers.
     of_class : mapping of label to sequence of states
         Those of each score; of two classes there is one, that of the second.
+    known : tuple, optional
+        The classes that scores are of.
     """
 
     adding: TiedSums
     widths: tuple[int, ...]
     of_class: Mapping[Any, Sequence[State]]
+    known: tuple[Any, ...] | None = None
 
-    def check_widths(self, classes: Sequence[Any], label: str) -> None:
-        """Raise DataValueError unless every row has a score for each of the classes, or of two for the second."""
+    def check_classes(self, classes: Sequence[Any], label: str) -> None:
+        """Raise DataValueError unless labels have the classes that scores are of, and every row a score for each."""
+        if self.known and list(self.known) != list(classes):
+            of_scores, of_label = (", ".join(map(repr, each[:10])) for each in (self.known, classes))
+            raise DataValueError(
+                f"column {self.adding.column!r} has scores of the classes {of_scores}; label {label!r} has {of_label}",
+                hint="Take rows of all classes that the scores are of, and of no others.",
+                column=label,
+            )
         if set(self.widths) <= {len(classes)} and (self.widths or len(classes) == 2):
             return
         found = " or ".join(map(str, self.widths)) or "1"
@@ -96,6 +106,8 @@ class ScoresByClass(Statistic):
         As of :class:`TiedSums`.
     limit_bytes : int
         The same, for each pair of a class and a score.
+    known : tuple, optional
+        The classes that scores are of, in their order.
 
     Raises
     ------
@@ -113,6 +125,7 @@ class ScoresByClass(Statistic):
 
     num_bins: int = 0
     limit_bytes: int = 2**29
+    known: tuple[Any, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.columns) not in (2, 3):
@@ -190,4 +203,4 @@ class ScoresByClass(Statistic):
             has a null element; names the column and the count, and its ``predicate`` is true for the bad rows.
         """
         refuse(self._checks(state["vectors"]), state["invalid"])
-        return ClassScores(self._adding, tuple(state["widths"]), dict(state["classes"]))
+        return ClassScores(self._adding, tuple(state["widths"]), dict(state["classes"]), self.known)

@@ -18,7 +18,8 @@ from penstock.statistics.rules import ColumnRules, Rule, refuse
 def positive_class(frame: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
     """Return `frame` with element 1 in place of each list of column `name`; as it is when that holds numbers.
 
-    MLlib's rule for vectors. A list of fewer than two elements, and one whose element 1 is NaN or null, give null.
+    MLlib's rule for vectors, but of two classes alone: a list of other than two elements, and one whose element 1 is
+    NaN or null, give null.
     Kernel: cuDF's own element of a list, for which Narwhals has no way there.
 
     Examples
@@ -30,15 +31,16 @@ def positive_class(frame: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
     if not is_vector(frame, name):
         return frame
     if frames.is_gpu(frame):
-        native = nw.to_native(frame[name]).list.get(1)
+        lists = nw.to_native(frame[name]).list
+        native = lists.get(1).where(lists.len() == 2)
         return frames.nan_to_null(frame.with_columns(nw.from_native(native, series_only=True).alias(name)))
-    lists = nw.List(frame.schema[name].inner)  # type: ignore[attr-defined]
-    return frames.nan_to_null(frame.with_columns(nw.col(name).cast(lists)).with_columns(_element_one(name)))
+    kind = nw.List(frame.schema[name].inner)  # type: ignore[attr-defined]
+    return frames.nan_to_null(frame.with_columns(nw.col(name).cast(kind)).with_columns(_element_one(name)))
 
 
 def _element_one(name: str) -> nw.Expr:
-    long_enough = nw.when(nw.col(name).list.len() > 1).then(nw.col(name))  # otherwise Polars raises
-    return long_enough.list.get(1).alias(name)
+    of_two = nw.when(nw.col(name).list.len() == 2).then(nw.col(name))
+    return of_two.list.get(1).alias(name)
 
 
 def is_vector(frame: nw.DataFrame[Any], name: str) -> bool:
@@ -107,6 +109,10 @@ def refuse_elements(checks: ColumnRules, counts: Sequence[int], name: str, vecto
     def error(column: str, rule: Rule, count: int) -> DataValueError:
         found = rule.error(column, count)
         if vectors is not None and column == name:
+            if rule.test == "null":
+                problem = f"column {name!r} has {count} values that are not lists of two numbers, one for each class"
+                hint = "Of more classes take a MulticlassClassificationEvaluator; filter rows without scores."
+                found = DataValueError(problem, hint=hint, column=name)
             found.predicate = rule.broken_by(nw.when(~element.is_nan()).then(element)) if vectors == "cpu" else None
         return found
 

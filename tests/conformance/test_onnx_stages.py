@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import penstock as ps
@@ -178,9 +180,13 @@ def test_a_column_that_the_model_does_not_give_is_refused() -> None:
         fit(*CHAIN).to_onnx(columns="predicton")
 
 
-def test_a_file_is_written_with_the_digest_of_the_model(tmp_path: Any) -> None:
+def test_a_file_is_written_with_the_digest_and_the_classes_of_the_model(tmp_path: Any) -> None:
     model = fit(*CHAIN)
     model.to_onnx(tmp_path / "model.onnx")
     (path,) = tmp_path.iterdir()
     written = onnx.load(path)
-    assert {each.key: each.value for each in written.metadata_props} == {"penstock.digest": model.digest}
+    told = {each.key: each.value for each in written.metadata_props}
+    assert told.pop("penstock.digest") == model.digest
+    classes = pc.unique(TABLE["class"]).sort().to_pylist()
+    assert json.loads(told.pop("penstock.classes")) == dict.fromkeys(("rawPrediction", "probability"), classes)
+    assert not told

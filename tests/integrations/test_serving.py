@@ -129,6 +129,7 @@ def test_what_is_taken_and_given_is_told(model, url):
     told = json.loads(ask(f"{url}/schema")[1])
     assert told["inputs"] == {"x": "double", "day": "date32[day]", "city": "string"}
     assert told["outputs"] == ["probability", "prediction", "day_month"]
+    assert told["classes"] == {"probability": [0, 1]}
     assert json.loads(ask(f"{url}/health")[1]) == {"status": "ok", "digest": model.digest}
 
 

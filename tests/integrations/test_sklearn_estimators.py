@@ -166,3 +166,10 @@ def test_an_encoder_of_the_label_transforms_other_rows_than_it_learned_from():
     assert encoder.fit(FRAME, labels).transform(FRAME).shape == (6, 3)
     with pytest.raises(ConfigError, match="would leak it to the rows that it learned from"):
         encoder.fit_transform(FRAME, labels)
+
+
+def test_scores_of_other_classes_than_those_of_y_are_refused():
+    found = PenstockClassifier([st.NaiveBayes("y", model_type="gaussian")])
+    found.fit([[1.0], [2.0], [8.0], [9.0], [7.0]], ["a", "a", "b", "b", "c"], sample_weight=[1, 1, 1, 1, 0])
+    with pytest.raises(ConfigError, match=r"the stages score the classes \('a', 'b'\), and y had \('a', 'b', 'c'\)"):
+        found.predict_proba([[1.0]])

@@ -129,13 +129,14 @@ def test_element_one_of_a_vector_is_the_score():
         assert found.area_under_roc == 1
 
 
-def test_vectors_without_a_number_at_place_one_are_refused():
-    bad = pa.array([[0.1, 0.9], [0.1], None, [0.1, None], [0.1, float("nan")], []], pa.list_(pa.float64()))
-    with pytest.raises(DataValueError, match="column 'score' has 5 values that are null") as caught:
-        curve((bad, [0, 1, 1, 0, 1, 0]))
+def test_vectors_without_a_number_for_each_of_two_classes_are_refused():
+    others = [[0.1], None, [0.1, None], [0.1, float("nan")], [], [0.1, 0.2, 0.7]]
+    bad = pa.array([[0.1, 0.9], *others], pa.list_(pa.float64()))
+    with pytest.raises(DataValueError, match="column 'score' has 6 values that are not lists of two numbers") as caught:
+        curve((bad, [0, 1, 1, 0, 1, 0, 1]))
     frame = frames.from_arrow(pa.table({"score": bad}))
     assert frame.filter(caught.value.predicate)["score"].to_list()[:2] == [[0.1], None]
-    assert len(frame.filter(caught.value.predicate)) == 5
+    assert len(frame.filter(caught.value.predicate)) == 6
 
 
 def test_infinite_elements_have_no_cell():

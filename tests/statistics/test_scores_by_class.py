@@ -32,5 +32,5 @@ def test_scores_of_other_classes_are_refused_by_the_name_of_their_column():
     with pytest.raises(
         DataValueError, match=r"column 'score' has 1 score\(s\) a row, and label 'label' has 3"
     ) as caught:
-        found.check_widths(["a", "b", "c"], "label")
+        found.check_classes(["a", "b", "c"], "label")
     assert caught.value.column == "score"

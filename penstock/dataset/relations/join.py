@@ -247,5 +247,5 @@ def _order(how: str, left: Order | None, right: Order | None) -> tuple[dict[str,
 
 
 def _schema(left: pa.Schema, right: pa.Schema, keys: Mapping[str, pa.DataType], taken: Mapping[str, str]) -> pa.Schema:
-    mine = [pa.field(field.name, keys.get(field.name, field.type)) for field in left]
-    return pa.schema([*mine, *(pa.field(new, right.field(name).type) for new, name in taken.items())])
+    mine = [field.with_type(keys.get(field.name, field.type)) for field in left]
+    return pa.schema([*mine, *(right.field(name).with_name(new) for new, name in taken.items())])

@@ -45,7 +45,7 @@ class CastColumns(Step):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         kinds = {conversion.name: conversion.wanted for conversion in self.conversions}
-        return pa.schema([(field.name, kinds.get(field.name, field.type)) for field in schema])
+        return pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema])
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         names = {conversion.name for conversion in self.conversions}

@@ -8,7 +8,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import SchemaError
-from penstock.core.schemas import require
+from penstock.core.schemas import require, with_fields
 from penstock.dataset.steps import RowLog, Step
 
 
@@ -33,9 +33,7 @@ class Explode(Step):
         return f"explode({self.column})"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return pa.schema(
-            [(field.name, field.type.value_type if field.name == self.column else field.type) for field in schema]
-        )
+        return with_fields(schema, {self.column: schema.field(self.column).type.value_type})
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         return wanted | {self.column}

@@ -33,7 +33,7 @@ class RenameColumns(Step):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         names = dict(zip(self.old, self.new, strict=True))
-        return pa.schema([(names.get(field.name, field.name), field.type) for field in schema])
+        return pa.schema([field.with_name(names.get(field.name, field.name)) for field in schema])
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         before = dict(zip(self.new, self.old, strict=True))

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, SchemaDriftError, check_one_of, class_name, did_you_mean
+from penstock.core.known_classes import note_of
 from penstock.core.schemas import widen
 from penstock.dataset.folds.blocks import InBlocks
 from penstock.dataset.persisted.prepared import PreparedSchema
@@ -179,7 +180,8 @@ def _schema(schemas: Sequence[pa.Schema], missing: str) -> pa.Schema:
     names = dict.fromkeys(name for schema in schemas for name in schema.names)
     if missing == "error":
         _check_same_columns(schemas, list(names))
-    return pa.schema([(name, _type(name, schemas)) for name in names])
+    having = {name: [schema.field(name) for schema in schemas if name in schema.names] for name in names}
+    return pa.schema([pa.field(name, _type(name, schemas), metadata=note_of(having[name])) for name in names])
 
 
 def _check_same_columns(schemas: Sequence[pa.Schema], names: Sequence[str]) -> None:

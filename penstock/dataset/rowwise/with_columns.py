@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, SchemaError, class_name
 from penstock.core.names import check_names
-from penstock.core.schemas import check_type
+from penstock.core.schemas import check_type, with_fields
 from penstock.dataset.steps import RowLog, Step, conform_exactly
 from penstock.dataset.task_errors import described, hint_for
 from penstock.expressions.rowwise import check_rowwise_value, named_columns, read_columns
@@ -46,8 +46,7 @@ class WithColumns(Step):
         return f"with_columns({', '.join(column.name for column in self.columns)})"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        kinds = {field.name: field.type for field in schema}
-        return pa.schema(list((kinds | {column.name: column.dtype for column in self.columns}).items()))
+        return with_fields(schema, {column.name: column.dtype for column in self.columns})
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         asked = [column for column in self.columns if column.name in wanted]

@@ -45,8 +45,8 @@ def create_app(
     """Return an ASGI application that scores rows by a model, with the numbers of `PipelineModel.predict`.
 
     ``POST /predict`` takes a row as a JSON object, or a list of them, and answers alike. ``GET /schema`` tells the
-    columns that it takes, ``GET /health`` the digest of the model, ``GET /metrics`` what Prometheus reads. JSON has no
-    dates, decimals and bytes: they are texts, see `RowDecoder`.
+    columns that it takes and gives, with the classes of scores, ``GET /health`` the digest of the model, ``GET
+    /metrics`` what Prometheus reads. JSON has no dates, decimals and bytes: they are texts, see `RowDecoder`.
 
     Parameters
     ----------
@@ -112,7 +112,9 @@ def create_app(
     @app.get("/schema")
     async def schema() -> dict[str, Any]:
         types = {name: str(model.schema.field(name).type) for name in model.input_columns}
-        return {"inputs": types, "outputs": list(wanted or model.output_columns)}
+        outputs = list(wanted or model.output_columns)
+        classes = {name: list(each) for name, each in model.classes.items() if name in outputs}
+        return {"inputs": types, "outputs": outputs} | ({"classes": classes} if classes else {})
 
     @app.get("/health")
     async def health() -> dict[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from penstock.core.errors import DataValueError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.integrations.sklearn._estimator import _PenstockEstimator, checked_labels, supervised
 from penstock.integrations.sklearn._tables import numpy_column, target_array
 
@@ -101,11 +102,34 @@ class PenstockClassifier(ClassifierMixin, _PenstockEstimator):
 
     @available_if(_gives("probability"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, of shape (n_samples, n_classes)."""
-        probability = numpy_column(self._output(X, "probability"))
+        """Return the probability of each class, of shape (n_samples, n_classes).
+
+        Raises
+        ------
+        ConfigError
+            The stages have learned other classes than `y` had, an index of each say.
+        """
+        probability = numpy_column(self._scores(X, "probability"))
         return probability if probability.ndim == 2 else np.column_stack([1 - probability, probability])
 
     @available_if(_gives("raw_prediction"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of the second of two classes, of shape (n_samples,); of each class of more in columns."""
-        return numpy_column(self._output(X, "raw_prediction"))
+        """Return the score of the second of two classes, of shape (n_samples,); of each class of more in columns.
+
+        Raises
+        ------
+        ConfigError
+            As of `predict_proba`.
+        """
+        return numpy_column(self._scores(X, "raw_prediction"))
+
+    def _scores(self, X: Any, role: str) -> pa.ChunkedArray:
+        """Return a column whose scores are of `classes_`, in their order."""
+        scores = self._output(X, role)
+        known = self.model_.classes.get(getattr(self._writer(role), role))
+        if known is not None and list(known) != self.classes_.tolist():
+            raise ConfigError(
+                f"the stages score the classes {known!r:.200}, and y had {tuple(self.classes_.tolist())!r:.200}",
+                hint="Let the classifier learn y as it is: leave out the stage that replaces it.",
+            )
+        return scores

@@ -131,6 +131,7 @@ class Evaluator(ABC):
         *,
         tables: Mapping[str, pa.Table] | None = None,
         bounds: Mapping[str, float] | None = None,
+        labels: Mapping[str, Any] | None = None,
     ) -> Evaluation:
         """Return the metrics asked for, with a reason for each that is None."""
         asked = {name: values[name] for name in self.names}
@@ -140,6 +141,7 @@ class Evaluator(ABC):
             tables=tables,
             bounds={name: bound for name, bound in (bounds or {}).items() if asked.get(name) is not None},
             larger_better={name: self.larger_better[name] for name in asked},
+            labels={name: label for name, label in (labels or {}).items() if name in asked},
         )
 
     def _check_metric(self, name: str) -> None:

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.core.schemas import require, with_fields
 from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.known_classes import Known, check_classes, check_label, known_classes, shown
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.binary import BinaryCurve
@@ -30,16 +32,16 @@ class BinaryClassificationEvaluator(Evaluator):
     Parameters
     ----------
     label : str, default "label"
-        0 and 1, or booleans; no nulls.
+        One of the two classes, of which the second is the positive one; no nulls.
     raw_prediction : str, default "rawPrediction"
-        A number that is larger for rows more likely positive, a margin or a probability; or lists, whose element 1 is
-        taken. No nulls. Infinite only with ``num_bins=0``.
+        A number that is larger for rows more likely positive, a margin or a probability; or lists of two, of which the
+        second is taken. No nulls. Infinite only with ``num_bins=0``.
     weight : str, optional
         Weights from 0 to 1e150; without it every row weighs 1.
     probability : str or None, default "probability"
-        The probability of the positive class, from 0 to 1; or lists, whose element 1 is taken. No nulls. Needed for
-        ``logLoss``, ``brierScore`` and ``expectedCalibrationError``: unless `metrics` asks for one of them, or the
-        column was given another name, the data may lack it, and they are None, with a reason.
+        The probability of the positive class, from 0 to 1; or lists of two, of which the second is taken. No nulls.
+        Needed for ``logLoss``, ``brierScore`` and ``expectedCalibrationError``: unless `metrics` asks for one of them,
+        or the column was given another name, the data may lack it, and they are None, with a reason.
     num_bins : int, default 0
         0 for exact curves, from every distinct score: about 16 bytes each are kept. Otherwise, at least 2, the most
         cells of equal width that scores are put in, whatever the number of rows.
@@ -47,13 +49,17 @@ class BinaryClassificationEvaluator(Evaluator):
         Bins of equal width that [0, 1] is cut into for the calibration, from 1 to 500.
     eps : float, default 1e-15
         For ``logLoss``, probabilities are clipped to ``[eps, 1 - eps]``.
+    classes : sequence, optional
+        The classes in the order of their scores, texts or numbers, compared with labels by value. Scores of a model
+        that is evaluated know them; without both, labels are 0 and 1, or booleans.
     metrics : sequence of str, optional
         Some of the six; all unless given.
 
     Raises
     ------
     ConfigError
-        A metric is not known or has no column, or a number is out of range.
+        A metric is not known or has no column, or a number is out of range; when it evaluates, scores are of more
+        classes than two.
 
     Notes
     -----
@@ -89,6 +95,7 @@ class BinaryClassificationEvaluator(Evaluator):
     num_bins: int = 0
     calibration_bins: int = 10
     eps: float = 1e-15
+    classes: tuple[Any, ...] | None = None
     larger_better: ClassVar[Mapping[str, bool]] = {
         "areaUnderROC": True,
         "areaUnderPR": True,
@@ -104,6 +111,7 @@ class BinaryClassificationEvaluator(Evaluator):
         missing = [name for name in self.metrics or () if name in _OF_PROBABILITY and self.probability is None]
         if missing:
             raise ConfigError(f"metric {missing[0]!r} needs a column, but probability is None", stage=self.title)
+        check_classes(self, most=2)
         self._curve()
         self._probabilities()
 
@@ -119,13 +127,22 @@ class BinaryClassificationEvaluator(Evaluator):
         Raises
         ------
         SchemaError
-            A column is missing, or holds neither numbers nor booleans; scores and probabilities may be lists.
+            A column is missing, or holds neither numbers nor booleans; scores and probabilities may be lists, and
+            labels texts where the classes are.
+        ConfigError
+            Scores are of more classes than two.
         """
         optional = self.metrics is None and self.probability == _OPTIONAL
         bound = replace(self, probability=None) if optional and _OPTIONAL not in schema.names else self
-        vectors = [name for name in (bound.raw_prediction, bound.probability) if name is not None]
-        Evaluator.bind(bound, element_types(schema, vectors))
-        return bound
+        scores = [name for name in (bound.raw_prediction, bound.probability) if name in bound.columns()]
+        require(schema, bound.columns(), stage=self.title)
+        classes, numbers = known_classes(bound, schema, scores), element_types(schema, scores)
+        check_label(bound, schema, classes)
+        if classes and len(classes) != 2:
+            problem = f"{self.title} takes scores of two classes, and the model has {len(classes)}: {shown(classes)}"
+            raise ConfigError(problem, hint="Take a MulticlassClassificationEvaluator.", stage=self.title)
+        Evaluator.bind(bound, numbers if classes is None else with_fields(numbers, {self.label: pa.float64()}))
+        return replace(bound, classes=classes or None)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the curve, whose state grows with the number of distinct scores, and the probabilities."""
@@ -151,13 +168,20 @@ class BinaryClassificationEvaluator(Evaluator):
     def _asks(self, metrics: tuple[str, ...]) -> bool:
         return not set(metrics).isdisjoint(self.names)
 
+    @property
+    def _values(self) -> Known:
+        """The classes, unless they are their own places, which takes less to find."""
+        return None if self.classes == (0, 1) else self.classes
+
     def _curve(self) -> BinaryCurve:
-        return BinaryCurve((self.raw_prediction, self.label, *self._weights), self.num_bins)
+        columns = (self.raw_prediction, self.label, *self._weights)
+        return BinaryCurve(columns, self.num_bins, classes=self._values)
 
     def _probabilities(self) -> Probabilities | None:
         if self.probability is None:
             return None
-        return Probabilities((self.probability, self.label, *self._weights), self.calibration_bins, self.eps)
+        columns = (self.probability, self.label, *self._weights)
+        return Probabilities(columns, self.calibration_bins, self.eps, classes=self._values)
 
 
 def _curve_report(curve: Curve) -> Evaluation:

@@ -13,6 +13,7 @@ from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import wrong_type
 from penstock.stages.evaluation.base import CONVERT, Evaluator
+from penstock.stages.evaluation.known_classes import are_labels, check_classes, check_label, is_text, known_classes
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.class_probabilities import ClassProbabilities, ProbabilityScores
@@ -32,7 +33,7 @@ class MulticlassClassificationEvaluator(Evaluator):
     Parameters
     ----------
     label : str, default "label"
-        Numbers, booleans or strings; no nulls. For ``logLoss`` and ``topKAccuracy`` class indices: 0, 1, and so on.
+        Numbers, booleans or strings; no nulls.
     prediction : str, default "prediction"
         Numbers or booleans where the labels are, which are then compared as float64, otherwise strings; no nulls.
     weight : str, optional
@@ -40,9 +41,10 @@ class MulticlassClassificationEvaluator(Evaluator):
     probability : str or None, default "probability"
         Lists with the probability of each class, or numbers, the probability of class 1 of two; no nulls. Needed for
         ``logLoss`` and ``topKAccuracy``: unless `metrics` asks for one of them, or the column was given another name,
-        the data may lack it or the labels be strings, and the two are None, with a reason.
-    metric_label : float, bool or str, default 0.0
-        The label that the metrics ``...ByLabel`` are of, compared by value.
+        the data may lack it, and the two are None, with a reason.
+    metric_label : float, bool or str, optional
+        The label that the metrics ``...ByLabel`` are of, compared by value: the first of the classes unless given, or
+        0.0 where these are not known. ``labels`` of the result says it.
     beta : float, default 1.0
         How many times recall counts against precision in ``weightedFMeasure`` and ``fMeasureByLabel``, above 0; ``f1``
         has 1 always.
@@ -50,6 +52,10 @@ class MulticlassClassificationEvaluator(Evaluator):
         For ``logLoss``, probabilities are clipped to ``[eps, 1 - eps]``.
     top_k : int, default 2
         How many of the most probable classes ``topKAccuracy`` looks at; all that tie with the last one count.
+    classes : sequence, optional
+        The classes in the order of their probabilities, texts or numbers, compared with labels by value. Scores of a
+        model that is evaluated know them. Without both, labels are places: 0, 1, and so on, and ``logLoss`` and
+        ``topKAccuracy`` are None, with a reason, for strings, and where no label is 0.
     metrics : sequence of str, optional
         Some of the eighteen; all unless given.
 
@@ -83,10 +89,11 @@ class MulticlassClassificationEvaluator(Evaluator):
     prediction: str = "prediction"
     weight: str | None = None
     probability: str | None = _OPTIONAL
-    metric_label: float | str = 0.0
+    metric_label: float | str | None = None
     beta: float = 1.0
     eps: float = 1e-15
     top_k: int = 2
+    classes: tuple[Any, ...] | None = None
     larger_better: ClassVar[Mapping[str, bool]] = {
         "f1": True,
         "accuracy": True,
@@ -116,6 +123,7 @@ class MulticlassClassificationEvaluator(Evaluator):
             raise ConfigError(f"metric {missing[0]!r} needs a column, but probability is None", stage=self.title)
         if not self.beta > 0:
             raise ConfigError(f"beta is {self.beta}, expected a number above 0", stage=self.title)
+        check_classes(self)
         self._probabilities(_OPTIONAL)
 
     def columns(self) -> tuple[str, ...]:
@@ -137,19 +145,25 @@ class MulticlassClassificationEvaluator(Evaluator):
         optional = self.metrics is None and self.probability == _OPTIONAL
         bound = replace(self, probability=None) if optional and _OPTIONAL not in schema.names else self
         require(schema, bound.columns(), stage=self.title)
-        bound._check_labels(schema)
+        classes = known_classes(bound, schema, [bound.probability])
+        first = None if is_text(schema, self.label) else 0.0
+        if classes and are_labels(classes, schema, self.label):
+            first = classes[0]
+        bound = replace(bound, metric_label=first if self.metric_label is None else self.metric_label)
+        bound._check_labels(schema, classes)
         numbers = [name for name in bound.columns() if name not in (self.label, self.prediction)]
         kinds = element_types(schema, [name for name in numbers if name == bound.probability])
         for name in numbers:
             self._check_number(schema.field(name), kinds.field(name).type)
-        return bound
+        return replace(bound, classes=classes or None)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the confusion matrix, whose state grows with the pairs that occur, and the probabilities."""
         found: dict[str, Statistic] = {}
         if self._asks_labels():
             found["confusion"] = Confusion((self.prediction, self.label, *self._weights))
-        if self.probability is not None and self._asks_probability() and not _is_text(schema, self.label):
+        places = self.classes or not is_text(schema, self.label)
+        if self.probability is not None and self._asks_probability() and places:
             found["probabilities"] = self._probabilities(self.probability)
         return found
 
@@ -159,15 +173,18 @@ class MulticlassClassificationEvaluator(Evaluator):
         if self._asks_probability():
             parts.append(self._of_probabilities(results.get("probabilities")))
         whole = Evaluation.joined(parts)
-        return self.report(whole, whole.reasons, tables=whole.tables)
+        return self.report(whole, whole.reasons, tables=whole.tables, labels=whole.labels)
 
     def _of_labels(self, matrix: ConfusionMatrix) -> Evaluation:
-        label, beta = self.metric_label, self.beta
+        label: Any = self.metric_label
+        beta = self.beta
+        by_label = [name for name in self.larger_better if name.endswith("ByLabel")]
+        reason = matrix.label_reason(label) if label is not None else "metric_label names no label, and nothing does"
         reasons = {
             **dict.fromkeys(self.larger_better, matrix.reason),
-            **{name: matrix.label_reason(label) for name in self.larger_better if name.endswith("ByLabel")},
+            **dict.fromkeys(by_label, reason),
             "weightedFalsePositiveRate": matrix.one_label_reason,
-            "falsePositiveRateByLabel": matrix.label_reason(label) or matrix.one_label_reason,
+            "falsePositiveRateByLabel": reason or matrix.one_label_reason,
             "matthewsCorrelation": matrix.one_class_reason,
             "cohensKappa": matrix.one_label_reason,
         }
@@ -190,11 +207,12 @@ class MulticlassClassificationEvaluator(Evaluator):
             "balancedAccuracy": matrix.balanced_accuracy,
         }
         tables = {"confusionMatrix": matrix.cells(_MOST), "byLabel": matrix.by_label(_MOST, beta)}
-        return Evaluation(values, {name: why for name, why in reasons.items() if why}, tables=tables)
+        labels = {} if label is None else dict.fromkeys(by_label, label)
+        return Evaluation(values, {name: why for name, why in reasons.items() if why}, tables=tables, labels=labels)
 
     def _of_probabilities(self, scores: ProbabilityScores | None) -> Evaluation:
         if scores is None:
-            absent = f"there is no column {_OPTIONAL!r}" if self.probability is None else "labels are no class indices"
+            absent = "the classes of strings are not known" if self.probability else f"there is no column {_OPTIONAL!r}"
             return Evaluation(dict.fromkeys(_OF_PROBABILITY), dict.fromkeys(_OF_PROBABILITY, absent))
         values = dict(zip(_OF_PROBABILITY, (scores.log_loss, scores.top_k_accuracy), strict=True))
         return Evaluation(values, dict.fromkeys(values, scores.reason) if scores.reason else {})
@@ -206,13 +224,18 @@ class MulticlassClassificationEvaluator(Evaluator):
         return not set(self.names).isdisjoint(_OF_PROBABILITY)
 
     def _probabilities(self, name: str) -> ClassProbabilities:
-        return ClassProbabilities((name, self.label, *self._weights), self.eps, self.top_k)
+        columns = (name, self.label, *self._weights)
+        return ClassProbabilities(columns, self.eps, self.top_k, classes=self.classes)
 
-    def _check_labels(self, schema: pa.Schema) -> None:
-        text = _is_text(schema, self.label)
-        if text and self.metrics is not None and self._asks_probability():
-            self._refuse(schema.field(self.label), f"class indices as labels for {' and '.join(_OF_PROBABILITY)}")
-        if self._asks_labels() and text != _is_text(schema, self.prediction):
+    def _check_labels(self, schema: pa.Schema, classes: tuple[Any, ...] | None) -> None:
+        text = is_text(schema, self.label)
+        if self._asks_probability():
+            check_label(self, schema, classes)
+        if text and classes is None and self.metrics is not None and self._asks_probability():
+            expected = f"class indices as labels for {' and '.join(_OF_PROBABILITY)}, or strings among known classes"
+            hint = 'Name the classes in the order of their probabilities: classes=("no", "yes").'
+            raise wrong_type(self.title, self.label, schema.field(self.label).type, expected, hint)
+        if self._asks_labels() and text != is_text(schema, self.prediction):
             expected = "predictions of strings" if text else "predictions of numbers or booleans"
             self._refuse(schema.field(self.prediction), f"{expected}, as the labels in {self.label!r} are")
         if not text:
@@ -226,7 +249,3 @@ class MulticlassClassificationEvaluator(Evaluator):
 
     def _refuse(self, field: pa.Field, expected: str) -> None:
         raise wrong_type(self.title, field.name, field.type, expected, CONVERT)
-
-
-def _is_text(schema: pa.Schema, name: str) -> bool:
-    return bool(pa.types.is_string(schema.field(name).type))

@@ -29,6 +29,8 @@ class Evaluation(Displayed, dict[str, float | None]):
         By the name of what was sliced: the columns sliced by, ``rows``, and one float64 column a metric.
     larger_better : mapping of str to bool, optional
         Whether a larger value of a metric is better.
+    labels : mapping of str to label, optional
+        The label that a metric of one label is of.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Evaluation(Displayed, dict[str, float | None]):
         intervals: Mapping[str, tuple[float, float]] | None = None,
         slices: Mapping[str, pa.Table] | None = None,
         larger_better: Mapping[str, bool] | None = None,
+        labels: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(values or {})
         self.reasons: dict[str, str] = dict(reasons or {})
@@ -61,6 +64,7 @@ class Evaluation(Displayed, dict[str, float | None]):
         self.intervals: dict[str, tuple[float, float]] = dict(intervals or {})
         self.slices: dict[str, pa.Table] = dict(slices or {})
         self.larger_better: dict[str, bool] = dict(larger_better or {})
+        self.labels: dict[str, Any] = dict(labels or {})
 
     def named(self, prefix: str) -> Evaluation:
         """Return the same with ``prefix.`` before every name.
@@ -86,7 +90,8 @@ class Evaluation(Displayed, dict[str, float | None]):
 
     def _parts(self) -> tuple[dict[str, Any], ...]:
         """Return the metrics, and all that is told of them by their names."""
-        return self, self.reasons, self.tables, self.bounds, self.intervals, self.slices, self.larger_better
+        told = (self.reasons, self.tables, self.bounds, self.intervals, self.slices, self.larger_better, self.labels)
+        return self, *told
 
     def __str__(self) -> str:
         """Return one line a metric, aligned."""
@@ -101,4 +106,5 @@ class Evaluation(Displayed, dict[str, float | None]):
         low, high = self.intervals.get(name, (None, None))
         interval = "" if low is None else f"  [{low:.6g}, {high:.6g}]"
         bound = f"  +-{self.bounds[name]:.2g}" if name in self.bounds else ""
-        return f"{f'{value:.6g}':<{width}}{interval}{bound}"
+        label = f"  of {self.labels[name]!r}" if name in self.labels else ""
+        return f"{f'{value:.6g}':<{width}}{interval}{bound}{label}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -11,11 +11,19 @@ import numpy as np
 from penstock.core.errors import ConfigError
 from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import Statistic
+from penstock.statistics.labels import class_places
+from penstock.statistics.rules import ColumnRules, Rule
 
 
 @dataclass(frozen=True)
 class PredictionStatistic(Statistic):
     """A statistic of a prediction, a label, and a weight if there is one; without it every row weighs 1.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    classes : tuple, optional
+        The classes that scores are of, in their order: labels are then their values, and not places among them.
 
     Raises
     ------
@@ -23,6 +31,7 @@ class PredictionStatistic(Statistic):
         `columns` has not two or three names.
     """
 
+    classes: tuple[Any, ...] | None = field(default=None, kw_only=True, repr=False)
     predicted: ClassVar[str] = "prediction"
     """What the first column holds, for errors."""
 
@@ -33,8 +42,18 @@ class PredictionStatistic(Statistic):
 
     def arrays(self, rows: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
         """Return the prediction, label and weight of rows without nulls, float64 where they are."""
-        prediction, label = (device_numbers(rows, name) for name in self.columns[:2])
+        prediction, label = device_numbers(rows, self.columns[0]), self.label(rows)
         return prediction, label, self.weight(rows, label)
+
+    def label(self, rows: nw.DataFrame[Any]) -> Any:
+        """Return the labels of rows without nulls as float64 where they are, as places where classes are known."""
+        name = self.columns[1]
+        return device_numbers(rows, name) if self.classes is None else class_places(rows, name, self.classes)
+
+    def of_two(self, label: str) -> ColumnRules:
+        """Return the rules that labels of two classes keep."""
+        known = Rule("not_binary") if self.classes is None else Rule("not_a_class", self.classes)
+        return [(label, Rule("null")), (label, known)]
 
     def weight(self, rows: nw.DataFrame[Any], label: Any) -> Any:
         """Return the weight of each row, float64 where its label is."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, ExecutionError
 from penstock.frames import matrices
-from penstock.statistics.aggregates import to_array
+from penstock.statistics.aggregates import device_numbers, to_array
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.cells import finish_cells, merge_cells, summarise_cells
 from penstock.statistics.evaluation.base import PredictionStatistic
@@ -36,9 +36,9 @@ class BinaryCurve(PredictionStatistic):
     Parameters
     ----------
     columns : tuple of str
-        The score, the label (0 and 1, or booleans), and the weight (from 0 to 1e150) if there is one; without it
-        every row weighs 1. Scores are numbers, compared as float32 if they are that and otherwise as float64, or lists
-        of them, whose element 1 is taken. They may be infinite only when the curve is exact.
+        The score, the label (0 and 1, booleans, or one of two `classes`), and the weight (from 0 to 1e150) if there is
+        one; without it every row weighs 1. Scores are numbers, compared as float32 if they are that and otherwise as
+        float64, or lists of two, of which the second is taken. They may be infinite only when the curve is exact.
     num_bins : int, default 0
         0 for every distinct score; otherwise, at least 2, the most cells of equal width to put the scores in. The cells
         do not depend on how the rows are partitioned.
@@ -78,7 +78,7 @@ class BinaryCurve(PredictionStatistic):
     @property
     def _checks(self) -> ColumnRules:
         score, label, *weight = self.columns
-        checks = [(score, Rule("null")), (label, Rule("null")), (label, Rule("not_binary"))]
+        checks = [(score, Rule("null")), *self.of_two(label)]
         checks += [(score, Rule("infinite"))] if self.num_bins else []
         return [*checks, *rules_for(weight, *_OF_WEIGHTS)]
 
@@ -129,10 +129,9 @@ class BinaryCurve(PredictionStatistic):
     def _arrays(self, valid: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
         """Return the scores, and the weight that each row gives to either class, where the rows are."""
         score = nw.Float32 if valid.schema[self.columns[0]] == nw.Float32 else nw.Float64
-        kinds = zip(self.columns, (score, nw.UInt8, nw.Float64), strict=False)
-        scores, labels, *weights = (to_array(valid[name].cast(kind)) for name, kind in kinds)
-        positive = labels.astype(bool)
-        scores = scores + 0.0  # of minus zero it makes zero
+        scores = to_array(valid[self.columns[0]].cast(score)) + 0.0  # of minus zero it makes zero
+        positive = self.label(valid).astype(bool)
+        weights = [device_numbers(valid, name) for name in self.columns[2:]]
         if not weights:
             return scores, positive, ~positive
         return scores, np.where(positive, weights[0], 0.0), np.where(positive, 0.0, weights[0])

@@ -94,8 +94,9 @@ class Probabilities(PredictionStatistic):
     Parameters
     ----------
     columns : tuple of str
-        The probability of the positive class (from 0 to 1, or lists whose element 1 it is), the label (0 and 1, or
-        booleans), and the weight (from 0 to 1e150) if there is one; without it every row weighs 1.
+        The probability of the positive class (from 0 to 1, or lists of two whose element 1 it is), the label (0 and 1,
+        booleans, or one of two `classes`), and the weight (from 0 to 1e150) if there is one; without it every row
+        weighs 1.
     bins : int, default 10
         Bins of equal width over [0, 1], from 1 to 500.
     eps : float, default 1e-15
@@ -129,9 +130,8 @@ class Probabilities(PredictionStatistic):
     @property
     def _checks(self) -> ColumnRules:
         probability, label, *weight = self.columns
-        checks = [(probability, Rule("null")), (label, Rule("null"))]
-        checks += [(probability, Rule("not_between", (0, 1))), (label, Rule("not_binary"))]
-        return [*checks, *rules_for(weight, *_OF_WEIGHTS)]
+        of_probability = [(probability, Rule("null")), (probability, Rule("not_between", (0, 1)))]
+        return [*of_probability, *self.of_two(label), *rules_for(weight, *_OF_WEIGHTS)]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of the valid rows of one partition, and how many rows break which rule."""

@@ -28,7 +28,7 @@ _SUMS = ("weight", "losses", "hits")
 
 @dataclass(frozen=True)
 class ProbabilityScores:
-    """Sums over rows with probabilities; every property is None, with a :attr:`reason`, when no row has weight.
+    """Sums over rows with probabilities; what is undefined is None, with a :attr:`reason`.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ class ProbabilityScores:
         Weighted sum of ``-log(p)``, where p is the probability given to the true class.
     hits : float
         Weight of the rows whose true class is among the k most probable.
+    doubt : str, optional
+        Why labels may be no places among the probabilities; everything is undefined then.
 
     Examples
     --------
@@ -49,21 +51,22 @@ class ProbabilityScores:
     weight: float
     losses: float
     hits: float
+    doubt: str | None = None
 
     @property
     def reason(self) -> str | None:
         """Why everything is undefined, or None when it is not."""
-        return None if self.weight else "no row has a positive weight"
+        return self.doubt if self.weight else "no row has a positive weight"
 
     @property
     def log_loss(self) -> float | None:
         """Mean of ``-log(p)``."""
-        return self.losses / self.weight if self.weight else None
+        return None if self.reason else self.losses / self.weight
 
     @property
     def top_k_accuracy(self) -> float | None:
         """Share of the rows whose true class is among the k most probable."""
-        return self.hits / self.weight if self.weight else None
+        return None if self.reason else self.hits / self.weight
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,9 @@ class ClassProbabilities(PredictionStatistic):
     columns : tuple of str
         The probabilities, the label, and the weight (0 or more) if there is one; without it every row weighs 1. The
         probabilities are lists of one length, an element from 0 to 1 for each class, or numbers: those of class 1 of
-        two. They need not sum to 1. The label is the place of the true class in the list: 0, 1, and so on, of any
-        numeric type, or a boolean.
+        two. They need not sum to 1. The label is the true class: one of `classes`, or any other value, of which the
+        probability is 0; without them its place in the list, 0, 1, and so on, of any numeric type, or a boolean. Where
+        no row is then of place 0, labels may be counted from 1, and nothing is defined.
     eps : float, default 1e-15
         For the log loss, probabilities are clipped to ``[eps, 1 - eps]``, as MLlib does.
     k : int, default 2
@@ -114,19 +118,21 @@ class ClassProbabilities(PredictionStatistic):
         values, lengths = _elements(valid, self.columns[0])
         proper = _are_proper(values, lengths)
         found = _lengths(lengths[proper])
-        classes = _most_common(found)
+        classes = self._width(found)
         kept = proper & (lengths == classes)
         matrix = (values if kept.all() else values[kept[_rows_of(values, lengths)]]).reshape(-1, classes)
-        label = device_numbers(valid, self.columns[1])
+        label = self.label(valid)
         outside, sums = self._scored(matrix, label[kept], self.weight(valid, label)[kept])
+        certain = self.classes is not None or valid.schema[self.columns[1]] == nw.Boolean or bool((label == 0).any())
         counts = {"invalid": invalid, "improper": int(np.count_nonzero(~proper)), "outside": outside}
+        counts["certain"] = certain
         return {"vector": vector, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums and counts."""
         sums = dict.fromkeys(("improper", "outside"), sum) | dict.fromkeys(_SUMS, total)
         by_length = partial(frames.sum_by_key, keys=["length"])
-        return merge_fields(states, invalid=add_counts, vector=itemgetter(0), lengths=by_length, **sums)
+        return merge_fields(states, invalid=add_counts, vector=itemgetter(0), lengths=by_length, certain=any, **sums)
 
     def finish(self, state: State) -> ProbabilityScores:
         """Return the scores.
@@ -134,35 +140,45 @@ class ClassProbabilities(PredictionStatistic):
         Raises
         ------
         DataValueError
-            A value is null; a probability is not between 0 and 1, or a list has null or NaN elements or not the length
-            of most; a label is not the place of an element; a weight is infinite, negative or too large. Names the
-            column and the count, and its ``predicate`` is true for the bad rows.
+            A value is null; a probability is not between 0 and 1, or a list has null or NaN elements, or not the length
+            of most, or of the classes; a label is not the place of an element; a weight is infinite, negative or too
+            large. Names the column and the count, and its ``predicate`` is true for the bad rows.
         """
         refuse(self._checks(state["vector"]), state["invalid"])
-        classes = _most_common(state["lengths"])
+        classes = self._width(state["lengths"])
         others = pc.sum(state["lengths"].filter(pc.field("length") != classes)["rows"]).as_py() or 0
         if state["improper"] + others:
             raise self._improper(classes, state["improper"] + others)
         if state["outside"]:
             raise self._outside(classes, state["outside"])
-        return ProbabilityScores(*(state[name] for name in _SUMS))
+        guessed = f"no row of {self.columns[1]!r} is 0, and labels may be counted from 1: name the classes"
+        doubt = None if state["certain"] else guessed
+        return ProbabilityScores(**{name: state[name] for name in _SUMS}, doubt=doubt)
+
+    def _width(self, lengths: pa.Table) -> int:
+        return _most_common(lengths) if self.classes is None else len(self.classes)
 
     def _checks(self, vector: bool) -> ColumnRules:
         probability, label, *weights = self.columns
         checks = [(probability, Rule("null"))] + ([] if vector else [(probability, Rule("not_between", (0, 1)))])
-        of_label = rules_for([label], "null", "infinite", "negative", "not_whole")
+        places = ("infinite", "negative", "not_whole") if self.classes is None else ()
+        of_label = rules_for([label], "null", *places)
         return [*checks, *of_label, *rules_for(weights, "null", "infinite", "negative", "too_large")]
 
     def _scored(self, matrix: Any, label: Any, weight: Any) -> tuple[int, tuple[float, ...]]:
-        """Return how many labels have no element, and the sums over the other rows."""
+        """Return how many labels have no element, and the sums over other rows; over all where classes are known."""
         inside = label < matrix.shape[1]
-        if not inside.all():
+        if self.classes is None and not inside.all():
             matrix, label, weight = matrix[inside], label[inside], weight[inside]
-        places = np.arange(len(label), like=label) * matrix.shape[1] + label.astype(np.int64)
+        near = label if self.classes is None else label.clip(max=matrix.shape[1] - 1)
+        places = np.arange(len(label), like=label) * matrix.shape[1] + near.astype(np.int64)
         true = matrix.ravel()[places]
+        if self.classes is not None:
+            true = np.where(inside, true, 0.0)
         losses = -weight * np.log(np.clip(true, self.eps, 1 - self.eps))
         hits = weight[np.count_nonzero(matrix > true[:, None], axis=1) < self.k]
-        return int(np.count_nonzero(~inside)), (float(weight.sum()), float(losses.sum()), float(hits.sum()))
+        outside = 0 if self.classes is not None else int(np.count_nonzero(~inside))
+        return outside, (float(weight.sum()), float(losses.sum()), float(hits.sum()))
 
     def _improper(self, classes: int, count: int) -> DataValueError:
         name = self.columns[0]

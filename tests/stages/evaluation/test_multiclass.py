@@ -127,7 +127,7 @@ def test_without_probabilities_two_metrics_are_undefined(local):
 def test_probabilities_of_strings_are_left_out_and_refused_where_they_are_asked_for(local):
     columns = {"label": ["a", "b"], "prediction": ["a", "b"], "probability": [[0.5, 0.5]] * 2}
     found = evaluated(local, MulticlassClassificationEvaluator(metric_label="a"), columns)
-    assert found.reasons == dict.fromkeys(["logLoss", "topKAccuracy"], "labels are no class indices")
+    assert found.reasons == dict.fromkeys(["logLoss", "topKAccuracy"], "the classes of strings are not known")
     with pytest.raises(SchemaError, match=r"'label' is string, but .* takes class indices as labels"):
         evaluated(local, MulticlassClassificationEvaluator(metrics="logLoss"), columns)
 

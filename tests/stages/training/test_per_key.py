@@ -198,9 +198,9 @@ def test_a_fit_without_any_model_is_refused(local):
         fitted(local, st.LinearRegression("y", features="x", weight="w"), weightless, errors="skip")
 
 
-def test_models_of_other_types_are_refused(local):
+def test_models_of_other_classes_are_refused(local):
     table = TABLE.set_column(5, "sold", pa.array(np.where(STORES == "b", np.arange(ROWS) % 3, np.arange(ROWS) % 2)))
-    with pytest.raises(DataValueError, match="models of two keys make 'rawPrediction' of double and list"):
+    with pytest.raises(DataValueError, match="models of two keys have learned different classes: 0, 1, and 0, 1, 2"):
         fitted(local, st.LogisticRegression("sold", features="x"), table)
 
 

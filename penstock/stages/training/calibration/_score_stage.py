@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.known_classes import classes_of_scores
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.frames import matrices
@@ -86,13 +87,14 @@ class ScoreStage(Stage):
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the classes, and for what each has at which score."""
         weights = () if self.weight is None else (self.weight,)
-        scores = ScoresByClass((self.score, self.label, *weights), num_bins=self.num_bins)
+        known = classes_of_scores(schema, self.score)
+        scores = ScoresByClass((self.score, self.label, *weights), num_bins=self.num_bins, known=known)
         return {_SCORES: scores, **self.target.statistics()}
 
     def _learned(self, results: Mapping[str, Any]) -> tuple[pa.Table, ClassScores]:
         """Return the table of the classes, and their scores, of which there are as many as should be."""
         classes, scores = self.target.learn(results)["classes"], results[_SCORES]
-        scores.check_widths(classes["value"].to_pylist(), self.label)
+        scores.check_classes(classes["value"].to_pylist(), self.label)
         return classes, scores
 
     def _scores(self, frame: nw.DataFrame, classes: int) -> Any:

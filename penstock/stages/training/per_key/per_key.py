@@ -15,6 +15,7 @@ from penstock.core.selectors import Columns, resolve
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Stage, Tags, normalise_columns, with_fields, wrong_type
 from penstock.stages.capabilities import HasCoefficients, SchemaLearner
+from penstock.stages.classes import classes_of
 from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing._groups import is_key
 from penstock.stages.shapes import Fields, Integer, ListOf, Shape, TableOf, Text, like
@@ -64,7 +65,7 @@ class PerKey(Trainer):
         At fit, before reading: a column is missing or of another type; the stage names a key.
     DataValueError
         At fit: what the stage raises, with the key; no key has a model; there are too many keys; the models of two keys
-        make columns of different types. At scoring: what the stage raises.
+        have learned different classes, or make columns of different types. At scoring: what the stage raises.
 
     Notes
     -----
@@ -75,8 +76,8 @@ class PerKey(Trainer):
 
     To train on rows, every rank reads those of all ranks, and keeps and trains the keys that are its own, one after the
     other, each on one thread unless it has very many rows. So the rows, in the columns that are read, fit into the
-    memory of all ranks together, and models do not depend on the number of ranks. Classes are those of the rows of a
-    key.
+    memory of all ranks together, and models do not depend on the number of ranks. The rows of every key have to be of
+    the same classes, so that scores mean the same.
 
     A row with a null key has no model, and is learned from by that of ``keep`` alone; the fit report tells how many
     there were. Learned are ``keys`` (a table), ``models`` (what the stage has learned of each, in their order),
@@ -199,16 +200,17 @@ class PerKey(Trainer):
         Raises
         ------
         DataValueError
-            Two of them make columns of different types.
+            Two of them have learned different classes, or make columns of different types.
         """
         learner, rest = capability(self.stage, SchemaLearner), _without(schema, self.keys)
         if learner is None:
             return self.output_schema(schema)
+        hint = "Leave out the keys that have other classes, or make two stages of it."
+        _check_classes(_models(fitted), hint)
         first, *others = [self._with_made(schema, learner.learned_schema(rest, each)) for each in _models(fitted)]
         if other := next((each for each in others if each != first), None):
             name = next(name for name in self.outputs() if other.field(name) != first.field(name))
             kinds = f"{first.field(name).type} and {other.field(name).type}"
-            hint = "Leave out the keys that have other classes, or make two stages of it."
             raise DataValueError(f"models of two keys make {name!r} of {kinds}", hint=hint, column=name)
         return first
 
@@ -318,6 +320,15 @@ class PerKey(Trainer):
 def _models(fitted: Fitted) -> list[Fitted]:
     """Return the models of the keys, and at the end that of all rows, if there is one."""
     return [*fitted["models"], *([fitted["all"]] if "all" in fitted else [])]
+
+
+def _check_classes(models: Sequence[Fitted], hint: str) -> None:
+    """Raise DataValueError for models of different classes: in one column their scores would not mean the same."""
+    known = list(dict.fromkeys(map(classes_of, models)))
+    if len(known) > 1:
+        first, other = (", ".join(map(repr, (classes or ())[:10])) for classes in known[:2])
+        problem = f"models of two keys have learned different classes: {first}, and {other}"
+        raise DataValueError(problem, hint=hint)
 
 
 def _without(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
