@@ -24,7 +24,7 @@ from penstock.cli import jobs
 from penstock.cli.registry.requests import ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import ScoreRequest
 from penstock.cli.serving import ServeRequest, serve
-from penstock.errors import ArtifactError, ArtifactIntegrityError, CommitConflictError, ConfigError, MissingInputError
+from penstock.errors import ArtifactError, ArtifactIntegrityError, CommitConflictError, ConfigError, InputError, MissingInputError
 from penstock.pipeline import PipelineModel
 from tests.outputs.workers import Worker, worker
 from tests.stores.conftest import Place
@@ -212,3 +212,10 @@ def _record(document: Any, name: str) -> dict[str, Any]:
     """Return the first record of a version, or of an alias."""
     found: dict[str, Any] = document["versions"][0] if name == "versions" else document["aliases"]["champion"][0]
     return found
+
+
+def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(disk: Place) -> None:
+    os.makedirs(disk.at("registry"))
+    os.mkfifo(disk.at("registry/registry.json"))
+    with pytest.raises(InputError, match="is no plain file"):
+        registry_at(disk).read()
