@@ -24,7 +24,14 @@ from penstock.cli import jobs
 from penstock.cli.registry.requests import ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import ScoreRequest
 from penstock.cli.serving import ServeRequest, serve
-from penstock.errors import ArtifactError, ArtifactIntegrityError, CommitConflictError, ConfigError, InputError, MissingInputError
+from penstock.errors import (
+    ArtifactError,
+    ArtifactIntegrityError,
+    CommitConflictError,
+    ConfigError,
+    InputError,
+    MissingInputError,
+)
 from penstock.pipeline import PipelineModel
 from tests.outputs.workers import Worker, worker
 from tests.stores.conftest import Place
