@@ -20,7 +20,7 @@ def open_plain(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> with open_plain("/dev/null"):
     ...     pass
     Traceback (most recent call last):
-    penstock.core.errors.InputError: /dev/null is no plain file (path '/dev/null')
+    penstock.errors.InputError: /dev/null is no plain file
       Hint: Look who put it there, and remove it.
     """
     with open(path, "rb", opener=_open_at_once) as file:
