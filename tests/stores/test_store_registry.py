@@ -193,6 +193,9 @@ def test_a_model_in_the_folder_of_another_is_refused_on_every_road(
     for road, take in roads.items():
         with subtests.test(road), pytest.raises(ArtifactIntegrityError):
             take()
+    shutil.rmtree(registry.path_of(version))
+    registry.register(models[0])
+    assert PipelineModel.load(name).digest == version.version
 
 
 @pytest.mark.parametrize("wrong", ["x", 5, None, [5], {"a": 5}])

@@ -168,8 +168,9 @@ class ModelRegistry:
         try:
             return saved.copy(target, self.storage_options)
         except (OutputExistsError, CommitConflictError) as conflict:
+            recorded = self.read().versions.get(saved.digest)
             try:
-                there = SavedModel.read(target, self.storage_options)
+                there = SavedModel.read(self.locate(recorded) if recorded else target, self.storage_options)
             except MissingInputError:
                 raise conflict from None
             RecordedDigests(there.manifest, saved.digest, "its path").check(
