@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.cli.requests import JobRequest
 from penstock.config.secrets import hide, names_secret
+from penstock.core.errors import ConfigError
 from penstock.core.locations import is_url, local_path
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[...,
 
     Raises
     ------
+    ConfigError
+        Before any work: the file of alarms is none, or there is no record that they could check.
     AlarmError
         The job is done, and its run is an alarm of severity error.
     """
@@ -44,6 +47,7 @@ def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[...,
     def run(request: Request, progress: Progress | None = None) -> Result:
         folder = runs_folder(request)
         if folder is None:
+            _check_unwatched(request)
             return job(request, progress)
         from penstock.cli.ended_run import EndedRun
         from penstock.runs import record
@@ -58,6 +62,13 @@ def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[...,
         return result
 
     return run
+
+
+def _check_unwatched(request: JobRequest) -> None:
+    """Raise ConfigError for a run without a record that alarms are to check."""
+    if request.alarms is not None:
+        problem = f"alarms are {str(request.alarms)!r}, and there is no record of the run that they could check"
+        raise ConfigError(problem, hint="Name a folder by --runs, or leave out --alarms.")
 
 
 def runs_folder(request: JobRequest) -> str | None:

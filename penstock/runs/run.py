@@ -15,12 +15,14 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem
 
 from penstock.core.checks import Shape, check_shapes, is_number, is_objects, need
 from penstock.core.displayed import Displayed
 from penstock.core.errors import CorruptFileError, MissingInputError
 from penstock.core.json_values import as_json
 from penstock.core.locations import is_url, read_location
+from penstock.core.plain_files import read_plain
 from penstock.core.recording import PHASES, Span
 
 FORMAT = 1
@@ -181,8 +183,9 @@ class Run(Displayed):
         location = read_location(path, "path").rstrip("/")
         filesystem, root = fsspec.core.url_to_fs(location, **dict(storage_options or {}))
         try:
-            info = decode_info(filesystem.cat_file(f"{root}/{INFO}"))
-            data = pa.BufferReader(filesystem.cat_file(f"{root}/{TASK_FILE}"))
+            read = read_plain if isinstance(filesystem, LocalFileSystem) else filesystem.cat_file
+            info = decode_info(read(f"{root}/{INFO}"))
+            data = pa.BufferReader(read(f"{root}/{TASK_FILE}"))
             # Not by pq.read_table: of a process that ends at once, its threads abort one in ten.
             tasks = pq.ParquetFile(data).read(use_threads=False)
         except FileNotFoundError as error:

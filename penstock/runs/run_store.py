@@ -12,6 +12,7 @@ from fsspec.implementations.local import LocalFileSystem
 from penstock.core.errors import InputError, MissingInputError
 from penstock.core.locations import read_location
 from penstock.core.notices import get_logger
+from penstock.core.plain_files import read_plain
 from penstock.core.redaction import redact
 from penstock.runs.run import INFO, Run, decode_info
 
@@ -45,7 +46,7 @@ class RunStore:
         """Return the ids of all runs, the oldest first."""
         filesystem, root = fsspec.core.url_to_fs(self.location, **self._options)
         if isinstance(filesystem, LocalFileSystem):  # whose own search asks for the status of every file
-            return sorted(path.parent.name for path in Path(root).glob(f"*/{INFO}") if not path.is_fifo())
+            return sorted(path.parent.name for path in Path(root).glob(f"*/{INFO}"))
         found = filesystem.find(root, maxdepth=2)  # not glob, to which [ in a name means something else
         return sorted(path.split("/")[-2] for path in found if path.endswith(f"/{INFO}"))
 
@@ -96,8 +97,8 @@ class RunStore:
 
 def _read(path: Path) -> bytes | Exception:
     try:
-        return path.read_bytes()
-    except OSError as error:
+        return read_plain(path)
+    except (OSError, InputError) as error:
         return error
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from penstock.core.locations import is_url
-from penstock.io.plain_files import read_plain
+from penstock.core.plain_files import read_plain
 from penstock.io.sinks import TemporaryFolder, translating
 from penstock.io.sinks.stores.store import store_at
 

@@ -308,3 +308,11 @@ def test_another_model_in_the_folder_of_the_one_that_was_logged_is_refused_by_bo
     for load in (flavor.load_model, mlflow.pyfunc.load_model):
         with pytest.raises(ArtifactIntegrityError):
             load(str(folder))
+
+
+def test_a_place_that_mlflow_refuses_is_told_as_such_before_any_work(request_of, tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    for place in (f"file:{tmp_path}/runs", "ftp://host/runs"):
+        with pytest.raises(OutputError, match="MLflow at"):
+            jobs.fit(request_of(mlflow=place))
+    assert not (tmp_path / "model").exists()

@@ -143,6 +143,11 @@ class TestAlarms:
         assert main(FIT) == 0
         assert "the end of the run was not reported: RuntimeError" in caplog.text
 
+    def test_alarms_of_a_run_without_a_record_are_refused(self, project, alarms, capsys):
+        alarms.write_text(self.ALARM.replace("SEVERITY", "error"))
+        assert main([*FIT, "--runs", "none", "--alarms", "conf/alarms.yaml", "--json"]) == 2
+        assert "no record of the run" in json.loads(capsys.readouterr().out)["error"]["message"]
+
     def test_the_option_names_another_file(self, project, alarms):
         alarms.with_name("mine.yaml").write_text(self.ALARM.replace("SEVERITY", "error"))
         assert main([*FIT, "--alarms", "conf/mine.yaml"]) == 3

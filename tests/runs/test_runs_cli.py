@@ -178,7 +178,8 @@ def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(tmp_path) -> None:
     save(str(tmp_path))
     (tmp_path / IDS[1] / "run.json").unlink()
     os.mkfifo(tmp_path / IDS[1] / "run.json")
-    assert [info["run_id"] for info in RunStore(tmp_path).infos()] == [IDS[0], IDS[2]]
+    assert [info["status"] for info in RunStore(tmp_path).infos()] == ["done", "unreadable", "done"]
+    assert [run.id for run in RunStore(tmp_path)] == [IDS[0], IDS[2]]
 
 
 @pytest.mark.parametrize("name", ["team[1]", "a*", "what?", "{x}"])

@@ -24,7 +24,14 @@ from penstock.cli import jobs
 from penstock.cli.registry.requests import ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import ScoreRequest
 from penstock.cli.serving import ServeRequest, serve
-from penstock.errors import ArtifactError, ArtifactIntegrityError, CommitConflictError, ConfigError, MissingInputError
+from penstock.errors import (
+    ArtifactError,
+    ArtifactIntegrityError,
+    CommitConflictError,
+    ConfigError,
+    InputError,
+    MissingInputError,
+)
 from penstock.pipeline import PipelineModel
 from tests.outputs.workers import Worker, worker
 from tests.stores.conftest import Place
@@ -186,6 +193,9 @@ def test_a_model_in_the_folder_of_another_is_refused_on_every_road(
     for road, take in roads.items():
         with subtests.test(road), pytest.raises(ArtifactIntegrityError):
             take()
+    shutil.rmtree(registry.path_of(version))
+    registry.register(models[0])
+    assert PipelineModel.load(name).digest == version.version
 
 
 @pytest.mark.parametrize("wrong", ["x", 5, None, [5], {"a": 5}])
@@ -212,3 +222,10 @@ def _record(document: Any, name: str) -> dict[str, Any]:
     """Return the first record of a version, or of an alias."""
     found: dict[str, Any] = document["versions"][0] if name == "versions" else document["aliases"]["champion"][0]
     return found
+
+
+def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(disk: Place) -> None:
+    os.makedirs(disk.at("registry"))
+    os.mkfifo(disk.at("registry/registry.json"))
+    with pytest.raises(InputError, match="is no plain file"):
+        registry_at(disk).read()

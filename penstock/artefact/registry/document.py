@@ -116,8 +116,10 @@ class RegistryDocument:
         return begin[0]
 
     def with_version(self, version: ModelVersion) -> RegistryDocument:
-        """Return it with a version, unless it has that one."""
-        return replace(self, versions={version.version: version, **self.versions})
+        """Return it with a version; of one that it has, only the copy may be a new one."""
+        known = self.versions.get(version.version)
+        kept = version if known is None else replace(known, manifest=version.manifest)
+        return replace(self, versions={**self.versions, version.version: kept})
 
     def with_promotion(self, alias: str, promotion: Promotion) -> RegistryDocument:
         """Return it with an alias that stands for another version."""

@@ -15,6 +15,7 @@ from penstock.artefact.registry.reference import find_reference, require_alias
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.core.errors import CommitConflictError, InputError, MissingInputError, OutputExistsError
 from penstock.core.locations import absolute_path, is_url, read_location
+from penstock.core.plain_files import read_plain
 from penstock.core.redaction import redact
 from penstock.io.sinks import OutputCommit, new_run_id, output_file
 from penstock.io.sinks.os_errors import name_error
@@ -167,8 +168,9 @@ class ModelRegistry:
         try:
             return saved.copy(target, self.storage_options)
         except (OutputExistsError, CommitConflictError) as conflict:
+            recorded = self.read().versions.get(saved.digest)
             try:
-                there = SavedModel.read(target, self.storage_options)
+                there = SavedModel.read(self.locate(recorded) if recorded else target, self.storage_options)
             except MissingInputError:
                 raise conflict from None
             RecordedDigests(there.manifest, saved.digest, "its path").check(
@@ -203,7 +205,7 @@ class ModelRegistry:
             found = store.read(store.path)
             return None if found is None else found.content
         try:
-            return Path(place).read_bytes()
+            return read_plain(place)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

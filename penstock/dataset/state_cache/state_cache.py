@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.locations import absolute_path, is_url, read_location
 from penstock.core.notices import get_logger
+from penstock.core.plain_files import read_plain
 from penstock.core.sizes import parse_bytes
 from penstock.dataset.state_cache.state_files import decode, encode
-from penstock.io.plain_files import read_plain
 from penstock.io.sinks import translating
 from penstock.io.sinks.stores.store import store_at
 

@@ -15,6 +15,7 @@ from mlflow.exceptions import MlflowException
 
 from penstock.core.environment import default_environment
 from penstock.core.errors import ConfigError, OutputError
+from penstock.core.json_values import as_json
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact, redact_error, secrets_in_url
 from penstock.integrations.mlflow.flavor import log_model
@@ -82,7 +83,7 @@ class TrackedRun:
         metrics = [Metric(f"run.{name}", value, now, 0) for name, value in run_totals(run).items()]
         with _errors(self.tracking_uri):
             client.log_batch(self.run_id, metrics=metrics, tags=[RunTag("penstock.run_id", run.id)])
-            client.log_dict(self.run_id, dict(run.info), INFO)
+            client.log_dict(self.run_id, as_json(run.info), INFO)
 
     def log_model(self, path: str, registered_model_name: str | None, stages: Mapping[str, type[Stage]]) -> str:
         """Log a saved model, byte for byte, register it if there is a name, and return its URI.
@@ -115,8 +116,8 @@ def tracked_run(tracking_uri: str, experiment: str) -> Iterator[TrackedRun]:
         The server does not answer, or refuses. What the block raises goes first: that the run stays open is logged.
     """
     with _tracking(tracking_uri), default_environment(_DEFAULTS):
-        client = mlflow.MlflowClient(tracking_uri)
         with _errors(tracking_uri):
+            client = mlflow.MlflowClient(tracking_uri)
             run_id = client.create_run(_experiment_id(client, experiment)).info.run_id
         try:
             yield TrackedRun(run_id=run_id, tracking_uri=tracking_uri)

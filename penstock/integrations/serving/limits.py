@@ -26,7 +26,7 @@ def check_values(body: bytes, most: int) -> None:
 
     Examples
     --------
-    >>> check_values(b'[{"x": "1, 2, 3, 4"}, {"x": null}]', most=5)
+    >>> check_values(b'[{"x": "1, 2, 3, 4"}, {"x": null}]', most=6)
     >>> check_values(b"[{},{},{},{},{}]", most=5)
     Traceback (most recent call last):
     penstock.integrations.serving.limits.TooLargeError: the body has 10 keys and values, expected at most 5

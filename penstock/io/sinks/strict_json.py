@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from penstock.core.errors import ConfigError, CorruptFileError, InputError, MissingInputError, PenstockError
+from penstock.core.plain_files import open_plain
 from penstock.io.sinks.os_errors import name_error
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -88,7 +89,7 @@ def encode_json(value: Json, limit: int, *, path: str) -> bytes:
 def _read(source: str | os.PathLike[str], count: int) -> bytes:
     path = os.fspath(source)
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             return file.read(count)
     except (FileNotFoundError, NotADirectoryError) as fault:
         raise MissingInputError(f"{path} does not exist", path=path) from fault
