@@ -72,7 +72,7 @@ class Affine:
 
 
 @dataclass(frozen=True)
-class Span:
+class TwoLines:
     """Two lines that are one but for rounding, each exact at its end: ``below`` up to the middle, ``above`` from there.
 
     Examples
@@ -106,13 +106,13 @@ class Span:
         return None if value is None else (self.below if float(value) < self.middle else self.above)(value)
 
 
-def between(low: float, high: float, least: float, most: float) -> Affine | Span:
+def between(low: float, high: float, least: float, most: float) -> Affine | TwoLines:
     """Return what maps `low` to `least` and `high` to `most`, to the bit, and nothing between them beyond."""
     factor = ratio(most - least, high - low)
     below = Affine(low, factor, least)
     if below(high) == most:
         return below  # rounding keeps order, so that all others lie between
-    return Span(below, Affine(high, factor, most), low / 2 + high / 2)
+    return TwoLines(below, Affine(high, factor, most), low / 2 + high / 2)
 
 
 def into_unit(largest: float) -> Affine:
@@ -144,7 +144,7 @@ class AffineScaler(ColumnStage):
     tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True, vectors=True)
 
     @abstractmethod
-    def affine(self, name: str, fitted: Fitted) -> Affine | Span:
+    def affine(self, name: str, fitted: Fitted) -> Affine | TwoLines:
         """Return the line for a column."""
 
     def notes(self, fitted: Fitted) -> list[str]:

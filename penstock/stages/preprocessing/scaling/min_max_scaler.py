@@ -15,7 +15,7 @@ from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.scaling.affine import (
     Affine,
     AffineScaler,
-    Span,
+    TwoLines,
     between,
     check_quality,
     check_range,
@@ -99,7 +99,7 @@ class MinMaxScaler(AffineScaler):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         return Fields({end: by_column(self.inputs(), Number()) for end in ("data_min", "data_max")})
 
-    def affine(self, name: str, fitted: Fitted) -> Affine | Span:
+    def affine(self, name: str, fitted: Fitted) -> Affine | TwoLines:
         """Return the line through both ends; for a constant column the middle."""
         low, high = fitted["data_min"][name], fitted["data_max"][name]
         if not ratio(self.max - self.min, high - low):
