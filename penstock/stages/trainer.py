@@ -184,12 +184,3 @@ def as_trainer(stage: Stage, schema: pa.Schema) -> Trainer | None:
     [None, None]
     """
     return stage if isinstance(stage, Trainer) and stage.trains(schema) else None
-
-
-def check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
-    """Raise ConfigError for early stopping without a "validation" dataset."""
-    if early_stopping_rounds is not None and "validation" not in rank.datasets:
-        raise ConfigError(
-            f"early_stopping_rounds is {early_stopping_rounds}, but there is no validation data to watch",
-            hint="Pass validation=dataset to fit or refit, or leave early_stopping_rounds out.",
-        )

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import sklearn.preprocessing
+from onnxruntime import InferenceSession
 
+import penstock as ps
 from penstock.errors import ConfigError
 from penstock.stages import MaxAbsScaler, MinMaxScaler, RobustScaler
 
@@ -28,6 +30,33 @@ def test_min_max_agrees_with_scikit_learn(apply, subtests):
 def test_max_abs_agrees_with_scikit_learn(apply):
     made = apply(MaxAbsScaler("x"), pa.table({"x": X}))["x"].to_numpy()
     np.testing.assert_allclose(made, sklearn.preprocessing.MaxAbsScaler().fit_transform(X[:, None])[:, 0], rtol=1e-15)
+
+
+RANGES = [
+    (MaxAbsScaler, {}, (-1.0, 1.0)),
+    *(
+        (MinMaxScaler, {"min": low, "max": high}, (low, high))
+        for low, high in ((0.0, 1.0), (-1.0, 0.7), (-1.0, 0.001), (10.0, 20.0))
+    ),
+]
+LARGEST = [14.62, 49.0, 1.7e308, 1e-300, 1.9999999999999998, *np.random.default_rng(0).uniform(0.1, 1000, 25)]
+
+
+@pytest.mark.thorough
+def test_the_ends_of_the_fit_become_the_ends_of_the_range_to_the_bit(engine, subtests):
+    table = pa.table({f"c{place}": [-value, value, value / 3] for place, value in enumerate(LARGEST)})
+    for kind, options, ends in RANGES:
+        scaled = [name for name, value in zip(table.column_names, LARGEST, strict=True) if value < 9e307 or not options]
+        given = table.select(scaled)  # the range of others overflows
+        model = ps.Pipeline(kind(scaled, **options)).fit(engine.from_arrow(given))
+        made = model.transform(engine.from_arrow(given)).to_arrow().to_pylist()
+        feeds = {name: np.array(given[name])[:, None] for name in scaled}
+        graph = InferenceSession(model.to_onnx().SerializeToString()).run(None, feeds)
+        with subtests.test(kind.__name__, **options):
+            assert [set(row.values()) for row in made[:2]] == [{ends[0]}, {ends[1]}]
+            assert all(ends[0] < value < ends[1] for value in made[2].values())
+            assert [model.predict(row) for row in given.to_pylist()] == made
+            assert np.array_equal(np.hstack(graph), [[*row.values()] for row in made])
 
 
 def test_robust_agrees_with_scikit_learn_where_quantiles_are_values(apply, subtests):

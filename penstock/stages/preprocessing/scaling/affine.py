@@ -18,10 +18,13 @@ from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.statistics import Counts, Statistic, Violations
 
+_FIRST = (1.0, 0.75, 2.0**-64, 0.75 * 2.0**-64, 2.0**64, 0.75 * 2.0**64)
+"""Multiplied by first; also what is so large that its inverse is not exact, or so small that it has none."""
+
 
 @dataclass(frozen=True)
 class Affine:
-    """Makes ``(x - shift) * factor + offset`` of a value, in float64; expression and function agree to the bit.
+    """Makes ``(x - shift) * first * factor + offset``, in float64; expression and function agree to the bit.
 
     With ``factor`` 0 every value becomes ``offset``, an infinity too; null stays null.
 
@@ -34,15 +37,21 @@ class Affine:
     shift: float = 0.0
     factor: float = 1.0
     offset: float = 0.0
+    first: float = 1.0
+
+    def _along(self, value: Any) -> Any:
+        """Return the point of the line, of a number or of an expression."""
+        moved = value - self.shift if self.shift else value
+        scaled = (moved * self.first if self.first != 1.0 else moved) * self.factor
+        return scaled + self.offset if self.offset else scaled
 
     def expression(self, name: str) -> nw.Expr:
         """Return the line through column `name`."""
         value = nw.col(name).cast(nw.Float64)
         if not self.factor:
             return nw.when(~value.is_null()).then(nw.lit(self.offset))  # not times 0, which makes NaN of an infinity
-        moved = value - self.shift if self.shift else value
-        scaled = moved * self.factor
-        return scaled + self.offset if self.offset else scaled
+        line: nw.Expr = self._along(value)
+        return line
 
     def nodes(self, graph: OnnxGraph, name: str) -> Tensor:
         """Return the line through column `name` of a graph in ONNX."""
@@ -50,7 +59,8 @@ class Affine:
         if not self.factor:
             flat = graph.constant(self.offset)
             return graph.where(graph.missing(name), graph.constant(math.nan), flat)
-        for op, number, nothing in (("Sub", self.shift, 0.0), ("Mul", self.factor, 1.0), ("Add", self.offset, 0.0)):
+        multiplied = (("Mul", self.first, 1.0), ("Mul", self.factor, 1.0))
+        for op, number, nothing in (("Sub", self.shift, 0.0), *multiplied, ("Add", self.offset, 0.0)):
             value = value if number == nothing else graph.add(op, value, graph.constant(number))
         return value
 
@@ -58,11 +68,72 @@ class Affine:
         """Return the point of the line at one value."""
         if value is None:
             return None
-        if not self.factor:
-            return self.offset
-        moved = float(value) - self.shift if self.shift else float(value)
-        scaled = moved * self.factor
-        return scaled + self.offset if self.offset else scaled
+        return self._along(float(value)) if self.factor else self.offset
+
+
+@dataclass(frozen=True)
+class TwoLines:
+    """Two lines that are one but for rounding, each exact at its end: ``below`` up to the middle, ``above`` from there.
+
+    Examples
+    --------
+    >>> span = between(0.0, 49.0, -1.0, 0.7)
+    >>> span(0.0), span(49.0), span(None), between(0.0, 4.0, 5.0, 6.0)(2.0)
+    (-1.0, 0.7, None, 5.5)
+    """
+
+    below: Affine
+    above: Affine
+    middle: float
+
+    @property
+    def factor(self) -> float:
+        """How steep both are."""
+        return self.below.factor
+
+    def expression(self, name: str) -> nw.Expr:
+        """Return the lines through column `name`."""
+        low = nw.col(name).cast(nw.Float64) < self.middle
+        return nw.when(low).then(self.below.expression(name)).otherwise(self.above.expression(name))
+
+    def nodes(self, graph: OnnxGraph, name: str) -> Tensor:
+        """Return the lines through column `name` of a graph in ONNX."""
+        low = graph.add("Less", graph.number(name), graph.constant(self.middle))
+        return graph.where(low, self.below.nodes(graph, name), self.above.nodes(graph, name))
+
+    def __call__(self, value: Any) -> float | None:
+        """Return the point of its line at one value."""
+        return None if value is None else (self.below if float(value) < self.middle else self.above)(value)
+
+
+def between(low: float, high: float, least: float, most: float) -> Affine | TwoLines:
+    """Return what maps `low` to `least` and `high` to `most`, to the bit, and nothing between them beyond."""
+    factor = ratio(most - least, high - low)
+    below = Affine(low, factor, least)
+    if below(high) == most:
+        return below  # rounding keeps order, so that all others lie between
+    return TwoLines(below, Affine(high, factor, most), low / 2 + high / 2)
+
+
+def into_unit(largest: float) -> Affine:
+    """Return what maps `largest` to 1 to the bit, and 0 to 0; the values themselves where it is too small.
+
+    Not a division, which Polars makes a product with the inverse. Where no factor is exact, one is after another: of a
+    number between 1 and 1.5, times a power of 2, there is always one next to its inverse.
+
+    Examples
+    --------
+    >>> into_unit(14.62)(14.62), 14.62 * (1 / 14.62)
+    (1.0, 0.9999999999999999)
+    """
+    if not ratio(1.0, largest):
+        return Affine()
+    for first in _FIRST:
+        inverse = ratio(1.0, largest * first)
+        for factor in (inverse, math.nextafter(inverse, math.inf)):
+            if largest * first * factor == 1.0:
+                return Affine(factor=factor, first=first)
+    raise AssertionError(f"no factor maps {largest!r} to 1")
 
 
 @dataclass(frozen=True)
@@ -73,7 +144,7 @@ class AffineScaler(ColumnStage):
     tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True, vectors=True)
 
     @abstractmethod
-    def affine(self, name: str, fitted: Fitted) -> Affine:
+    def affine(self, name: str, fitted: Fitted) -> Affine | TwoLines:
         """Return the line for a column."""
 
     def notes(self, fitted: Fitted) -> list[str]:

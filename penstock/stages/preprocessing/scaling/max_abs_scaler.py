@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.stages.base import Fitted
-from penstock.stages.preprocessing.scaling.affine import Affine, AffineScaler, check_quality, quality, ratio
+from penstock.stages.preprocessing.scaling.affine import Affine, AffineScaler, check_quality, into_unit, quality
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Extremes, Statistic
 
@@ -34,9 +34,11 @@ class MaxAbsScaler(AffineScaler):
 
     Notes
     -----
-    ``x * (1 / max_abs)``, as MLlib computes it; scikit-learn divides, which differs in the last digit. A null stays
-    null, and an infinity that comes after the fit stays infinite. A column that was zero at fit in every row is left as
-    it is, as in MLlib and scikit-learn, and so is one whose values are too small to divide by, below about 6e-309.
+    ``x * (1 / max_abs)``, as MLlib computes it, with factors next to these where they would miss 1: the largest value
+    of the fit becomes 1 or -1 to the bit, and none lies beyond. scikit-learn divides, which may differ in the last
+    digit. A null stays null, and an infinity that comes after the fit stays infinite. A column that was zero at fit in
+    every row is left as it is, as in MLlib and scikit-learn, and so is one whose values are too small to divide by,
+    below about 6e-309.
     Learned is ``max_abs``, a number by column.
 
     Examples
@@ -63,4 +65,4 @@ class MaxAbsScaler(AffineScaler):
 
     def affine(self, name: str, fitted: Fitted) -> Affine:
         """Return the line through zero; for a column of zeros the values themselves."""
-        return Affine(factor=ratio(1.0, fitted["max_abs"][name]) or 1.0)
+        return into_unit(fitted["max_abs"][name])

@@ -15,6 +15,8 @@ from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.scaling.affine import (
     Affine,
     AffineScaler,
+    TwoLines,
+    between,
     check_quality,
     check_range,
     quality,
@@ -49,9 +51,10 @@ class MinMaxScaler(AffineScaler):
 
     Notes
     -----
-    ``(x - data_min) * ((max - min) / (data_max - data_min)) + min``, as MLlib computes it; the ends are met up to
-    rounding. A null stays null. A value beyond those of the fit goes beyond the range, an infinity stays infinite: put
-    :class:`Clip` behind (scikit-learn's ``clip=True``).
+    ``(x - data_min) * ((max - min) / (data_max - data_min)) + min``, as MLlib computes it, unless rounding would miss
+    `max`; then the upper half is ``(x - data_max) * ... + max``. So the smallest and the largest value of the fit
+    become `min` and `max` to the bit, and none between them lies beyond. A null stays null. A value beyond those of the
+    fit goes beyond the range, an infinity stays infinite: put :class:`Clip` behind (scikit-learn's ``clip=True``).
 
     A column that was constant at fit becomes the middle of the range wherever it is not null, as in MLlib;
     scikit-learn makes it `min`. So does one whose range is too small to divide by (below about 6e-309, to make a range
@@ -96,8 +99,9 @@ class MinMaxScaler(AffineScaler):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         return Fields({end: by_column(self.inputs(), Number()) for end in ("data_min", "data_max")})
 
-    def affine(self, name: str, fitted: Fitted) -> Affine:
+    def affine(self, name: str, fitted: Fitted) -> Affine | TwoLines:
         """Return the line through both ends; for a constant column the middle."""
         low, high = fitted["data_min"][name], fitted["data_max"][name]
-        factor = ratio(self.max - self.min, high - low)
-        return Affine(low, factor, float(self.min)) if factor else Affine(0.0, 0.0, self.min / 2 + self.max / 2)
+        if not ratio(self.max - self.min, high - low):
+            return Affine(0.0, 0.0, self.min / 2 + self.max / 2)
+        return between(low, high, float(self.min), float(self.max))

@@ -20,6 +20,7 @@ from penstock.stages.training.exact.gram import GramDesign, label_and_weight
 from penstock.stages.training.linear._coordinate_descent import SMALLEST_PIVOT, is_regular
 from penstock.stages.training.linear._families import Family
 from penstock.stages.training.linear._links import Link
+from penstock.stages.training.linear._separation import collapsed, moving
 
 _HALVINGS = 30
 _NOISE = 1e-10
@@ -60,6 +61,8 @@ class Course:
     point: Point
     iterations: int = 0
     converged: bool = False
+    unbounded: np.ndarray | None = None
+    """Which terms have coefficients that grow without bound; see `Likelihood.look_beyond`."""
 
     def report(self, rank: Rank) -> None:
         """Tell how far it is, and keep it in a checkpoint now and then."""
@@ -177,10 +180,7 @@ class Likelihood:
 
     def start(self, null: Point | None) -> Point | None:
         """Return the better of two points to begin at: near the labels, and without features."""
-        constant = np.zeros(len(self.used))
-        if null is not None:
-            constant[len(constant) - len(null.coefficients) :] = null.coefficients
-        candidates = [self.near_labels(), None if null is None else self.at(constant)]
+        candidates = [self.near_labels(), None if null is None else self.at(self._constant(null))]
         possible = [point for point in candidates if point is not None]
         return min(possible, key=lambda point: point.deviance, default=None)
 
@@ -229,6 +229,21 @@ class Likelihood:
             course.iterations += 1
             after(course)
         return course
+
+    def look_beyond(self, course: Course, null: Point | None) -> None:
+        """Ask whether coefficients grow without bound, which have not converged then. Every rank calls it."""
+        step = self._step(course.point)
+        moves = moving(course.point.coefficients, step)
+        first = self.at(self._constant(null)) if moves.any() and not self.penalties.any() else None
+        if first and collapsed(*(float(step @ point.information @ step) for point in (course.point, first))):
+            course.unbounded, course.converged = moves, False
+
+    def _constant(self, null: Point | None) -> np.ndarray:
+        """Return the coefficients of a fit without features."""
+        constant = np.zeros(len(self.used))
+        if null is not None:
+            constant[len(constant) - len(null.coefficients) :] = null.coefficients
+        return constant
 
     def _step(self, point: Point) -> np.ndarray:
         inverse, _ = self.inverse_information(point)

@@ -18,7 +18,8 @@ from penstock.stages.training._finite import finite_matrix
 from penstock.stages.training.exact.design import Scaling, ToRows, Totals, linear
 from penstock.stages.training.exact.products import ProductDesign
 from penstock.stages.training.linear._curvature import affordable, inverse_hessian, second_moments, times
-from penstock.stages.training.linear._quasi_newton import Inverse
+from penstock.stages.training.linear._log_loss import Objective
+from penstock.stages.training.linear._quasi_newton import Course, Descent, Inverse
 from penstock.statistics import CrossProducts, Extreme, Extremes, Gram, Moment, Moments, Statistic
 from penstock.statistics.rules import Rule, rules_for
 
@@ -132,3 +133,12 @@ class NumberInputs:
         coefficients = matrices.to_device(self.named_coefficients(fitted)[1], frames.kind_of(frame))
         with np.errstate(over="ignore", invalid="ignore"):
             return linear(matrix.T, coefficients), np.isnan(matrix).any(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What one training minimises, and how it goes about it."""
+
+    scaling: Scaling
+    objective: Objective
+    descent: Descent[Course]

@@ -20,6 +20,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from penstock.spmd import Rank
+from penstock.stages.training.linear._separation import collapsed, moving
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """Gives the smooth part of the objective, and its gradient, at a vector of float64."""
@@ -53,6 +54,9 @@ class Course:
     changes: list[np.ndarray] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
     converged: bool = False
+    gradient: np.ndarray | None = None
+    unbounded: np.ndarray | None = None
+    """Which parameters grow without bound; see `look_beyond`."""
 
     @classmethod
     def of(cls, rank: Rank, start: np.ndarray) -> Self:
@@ -156,6 +160,7 @@ def descend(
     while True:
         limit = tol * (point.value if measure is None else measure)
         course.converged = point.value > floor and _largest(point.pseudo) <= limit
+        course.gradient = point.gradient
         if course.converged or point.value <= floor or course.iterations >= max_iter:
             return course
         reached = yield from _step(point, course, l1, inverse)
@@ -165,6 +170,28 @@ def descend(
         point, course.x = reached, reached.x
         course.history.append(point.value)
         after(course)
+
+
+def look_beyond(course: Course, inverse: Inverse | None, null: np.ndarray) -> Descent[Course]:
+    """Ask whether parameters grow without bound where a course has ended, which has not converged then; no L1 penalty.
+
+    Parameters
+    ----------
+    null : numpy.ndarray
+        Those of a model that has learned nothing.
+    """
+    assert course.gradient is not None
+    end, none = _Point(course.x, course.history[-1], course.gradient, course.gradient), np.zeros(len(course.x))
+    step = _direction(end, course, none, inverse)
+    moves = moving(course.x, step)
+    if moves.any():
+        beyond = yield from _evaluate(course.x + step, none)
+        first = yield from _evaluate(null, none)
+        second = yield from _evaluate(null + step, none)
+        left, whole = (_dot(b.gradient - a.gradient, step) for a, b in ((end, beyond), (first, second)))
+        course.unbounded = moves if collapsed(left, whole) else None
+        course.converged = course.converged and course.unbounded is None
+    return course
 
 
 def _evaluate(x: np.ndarray, l1: np.ndarray) -> Descent[_Point]:

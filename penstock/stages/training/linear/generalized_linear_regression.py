@@ -31,6 +31,7 @@ from penstock.stages.training.linear._irls import Course, Likelihood, Point
 from penstock.stages.training.linear._least_squares import Penalty
 from penstock.stages.training.linear._linear_model import LinearModel
 from penstock.stages.training.linear._links import LINKS, Link, Power
+from penstock.stages.training.linear._separation import UNBOUNDED, unbounded_note
 from penstock.statistics import Checks, Extremes, Moments, Statistic
 from penstock.statistics.rules import Rule, rules_for
 
@@ -106,8 +107,10 @@ class GeneralizedLinearRegression(LinearModel):
     prediction is null; MLlib takes the square of it for sqrt, and NaN otherwise.
 
     Learned are ``features``, ``coefficients`` (lists), ``intercept``, ``constant`` (names), ``converged``,
-    ``iterations`` and ``summary``, named as MLlib's training summary: ``num_instances`` (rows of a weight above 0),
-    ``rank`` (coefficients, without those of constant features), ``degrees_of_freedom``,
+    ``iterations``, ``unbounded_features`` (names, only where coefficients grow without bound, since features separate
+    classes or rows of counts 0, as R's ``detect_separation`` finds: such a fit without a penalty has not converged, and
+    the fit report says so) and ``summary``, named as MLlib's training summary: ``num_instances`` (rows of a weight
+    above 0), ``rank`` (coefficients, without those of constant features), ``degrees_of_freedom``,
     ``residual_degree_of_freedom_null``, ``deviance``, ``null_deviance``, ``dispersion`` (1 for binomial and poisson),
     ``aic`` (None for most tweedie families), and the lists ``coefficient_standard_errors``, ``t_values`` and
     ``p_values``, the intercept's last. They are None where they are undefined. :meth:`table` puts them side by side.
@@ -225,7 +228,7 @@ class GeneralizedLinearRegression(LinearModel):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names = self.inputs()[: len(self.inputs()) - bool(self.offset)]
         numbers = ListOf(Number(), len(names))
-        told = dict.fromkeys(("constant", "converged", "iterations", "summary"), Anything())
+        told = dict.fromkeys(("constant", "converged", "iterations", "summary", UNBOUNDED), Anything())
         features = ListOf(Text(names), len(names))
         return Fields({"features": features, "coefficients": numbers, "intercept": Number()}, told)
 
@@ -272,8 +275,10 @@ class GeneralizedLinearRegression(LinearModel):
             point = None if begun is None else likelihood.at(begun)
             course = Course(point or self._start(likelihood, null))
         likelihood.iterate(course, self.tol, self.max_iter, lambda course: course.report(rank))
+        likelihood.look_beyond(course, null)
         if not course.converged:
-            rank.report(course.iterations, f"deviance {course.point.deviance:.8g}, not converged")
+            why = "not converged" if course.unbounded is None else "coefficients grow without bound"
+            rank.report(course.iterations, f"deviance {course.point.deviance:.8g}, {why}")
         return course
 
     def _start(self, likelihood: Likelihood, null: Point | None) -> Point:
@@ -298,6 +303,7 @@ class GeneralizedLinearRegression(LinearModel):
             fit_intercept=self.fit_intercept, known_dispersion=self.family in ("binomial", "poisson"),
         )  # fmt: skip
         names = self.inputs()[:count]
+        unbounded = None if course.unbounded is None else likelihood.used[course.unbounded]
         return {
             "features": list(names),
             "coefficients": estimates[:count].tolist(),
@@ -306,7 +312,11 @@ class GeneralizedLinearRegression(LinearModel):
             "converged": course.converged,
             "iterations": course.iterations,
             "summary": statistics,
+            **({} if unbounded is None else {UNBOUNDED: [names[place] for place in unbounded if place < count]}),
         }
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        return unbounded_note(fitted.get(UNBOUNDED, ())) or super().notes(fitted)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Predict, feature by feature."""

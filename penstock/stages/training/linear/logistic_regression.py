@@ -37,8 +37,9 @@ from penstock.stages.training.linear._log_loss import (
     sigmoid,
     softmax,
 )
-from penstock.stages.training.linear._logistic_inputs import NumberInputs
-from penstock.stages.training.linear._quasi_newton import COURSE, Course, Descent, Inverse, descend
+from penstock.stages.training.linear._logistic_inputs import NumberInputs, Problem
+from penstock.stages.training.linear._quasi_newton import COURSE, Course, Descent, Inverse, descend, look_beyond
+from penstock.stages.training.linear._separation import UNBOUNDED, unbounded_note
 from penstock.stages.training.linear._vector_inputs import VectorInputs
 from penstock.stages.training.linear._warm_coefficients import scaled_coefficients
 from penstock.statistics import Checks, Statistic
@@ -128,10 +129,12 @@ class LogisticRegression(Trainer):
     Learned are ``coefficients`` (a table with a column for each feature and a row for each class, or one row for the
     binomial family), ``intercepts``, ``classes``, ``family``, ``converged``, ``iterations``, ``objective_history``
     (at the start and after each iteration) and ``constant_features``, whose coefficients are 0. Multinomial intercepts
-    are centred, and without a penalty coefficients too, as in MLlib. A training that has not converged, because
-    `max_iter` is reached or the classes are separable and there is no penalty, says so in ``converged``, in the fit
-    report, and in the last line of its progress. Every rank reads its rows once and keeps them in memory, 8 bytes a
-    value. The same rows in the same fragments give the same model to the bit, on any engine and any number of ranks.
+    are centred, and without a penalty coefficients too, as in MLlib. A training that has not converged says so in
+    ``converged``, in the fit report, and in the last line of its progress: `max_iter` is reached, or there is no
+    penalty, and features separate classes, of all rows or of some (complete or quasi-separation). Then coefficients
+    grow without bound; ``unbounded_features`` has their names, as R's ``detect_separation`` has. Every rank reads its
+    rows once and keeps them in memory, 8 bytes a value. The same rows in the same fragments give the same model to the
+    bit, on any engine and any number of ranks.
 
     A sparse vector stays sparse: rows are CSR, 12 bytes a value, on the host also where frames are on a GPU. What it
     leaves out is zero, and the model is that of the dense columns: features are divided by their standard deviations,
@@ -231,7 +234,7 @@ class LogisticRegression(Trainer):
         plain = {"coefficients": TableOf(dict.fromkeys(numbers, pa.types.is_floating), rows=rows)} if numbers else {}
         vector = {"vector": Text(), "vector_coefficients": numbers_at_indices(rows)}
         of_vector = vector if "vector" in fitted else {}
-        told = ("constant_features", "converged", "iterations", "objective_history")
+        told = ("constant_features", "converged", "iterations", "objective_history", UNBOUNDED)
         return Fields({**shapes, **plain, **of_vector}, dict.fromkeys(told, Anything()))
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
@@ -246,7 +249,7 @@ class LogisticRegression(Trainer):
         ends = zip(trainings, problems, courses, strict=True)
         return [stage._learned(rank, learned, problem, course) for (stage, learned), problem, course in ends]
 
-    def _problem(self, rank: Rank, learned: Fitted) -> _Problem:
+    def _problem(self, rank: Rank, learned: Fitted) -> Problem:
         """Return what is to be minimised; every rank calls it."""
         classes = tuple(learned["classes"]["value"].to_pylist())
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
@@ -259,19 +262,21 @@ class LogisticRegression(Trainer):
         l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
         objective = Objective(design, totals.weight, binomial if single else multinomial, l2.ravel())
         inverse = inputs.inverse(learned, scaling, self._probabilities(totals), l2)
-        start = self._start(totals, *factors.shape)
+        null = start = self._start(totals, *factors.shape)
         if "start" in learned:
             named = inputs.named(learned, np.ones(len(scaling.mean), dtype=bool))
             start = scaled_coefficients(learned["start"], named, scaling)
-        return _Problem(scaling, objective, self._descent(rank, start, factors, inverse))
+        return Problem(scaling, objective, self._descent(rank, start, factors, inverse, null))
 
-    def _learned(self, rank: Rank, learned: Fitted, problem: _Problem, course: Course) -> Fitted:
+    def _learned(self, rank: Rank, learned: Fitted, problem: Problem, course: Course) -> Fitted:
         """Return what is learned where a course has ended."""
-        course.report_end(rank, "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged")
+        course.report_end(rank, "not converged" if course.unbounded is None else "coefficients grow without bound")
         single, scaling = problem.objective.loss is binomial, problem.scaling
         found = course.x.reshape(1 if single else learned["classes"].num_rows, -1)
         coefficients, intercepts = self._unscaled(found, scaling, centre=not single)
         inputs = self._given(learned.get("vector"))
+        moves = np.zeros(len(course.x)) if course.unbounded is None else course.unbounded
+        unbounded = moves.reshape(found.shape)[:, : len(scaling.mean)].max(axis=0) > 0
         return {
             "classes": learned["classes"],
             "family": "binomial" if single else "multinomial",
@@ -281,10 +286,12 @@ class LogisticRegression(Trainer):
             "converged": course.converged,
             "iterations": course.iterations,
             "objective_history": course.history,
+            **({} if course.unbounded is None else {UNBOUNDED: inputs.named(learned, unbounded)}),
         }
 
     def notes(self, fitted: Fitted) -> list[str]:
-        return [*constant_note(fitted["constant_features"], "of coefficient 0"), *super().notes(fitted)]
+        unbounded = unbounded_note(fitted.get(UNBOUNDED, ()))
+        return [*constant_note(fitted["constant_features"], "of coefficient 0"), *(unbounded or super().notes(fitted))]
 
     def _check_memory(self, rank: Rank, outputs: int, features: int) -> None:
         """Raise ConfigError where the minimisation would not fit into memory.
@@ -305,8 +312,10 @@ class LogisticRegression(Trainer):
         classes = len(totals.of_classes)
         return _shares(totals) if self.fit_intercept else np.full(classes, 1.0 / classes)
 
-    def _descent(self, rank: Rank, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None) -> Descent[Course]:
-        return descend(
+    def _descent(
+        self, rank: Rank, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None, null: np.ndarray
+    ) -> Descent[Course]:
+        course = yield from descend(
             Course.of(rank, start),
             l1=self.reg_param * self.elastic_net_param * factors.ravel(),
             tol=self.tol,
@@ -315,6 +324,9 @@ class LogisticRegression(Trainer):
             inverse=inverse,
             after=lambda course: course.report(rank),
         )
+        if not self.reg_param:
+            yield from look_beyond(course, inverse, null)
+        return course
 
     def _start(self, totals: Totals, outputs: int, width: int) -> np.ndarray:
         """Return no coefficients, and the intercepts of a model without features."""
@@ -380,15 +392,6 @@ class LogisticRegression(Trainer):
             raw, probability = margins.T.copy(), softmax(margins).T.copy()
             likeliest = margins.argmax(axis=0)
         return self.target.with_columns(frame, self.target.results(raw, probability, likeliest), fitted, missing)
-
-
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """What one training minimises, and how it goes about it."""
-
-    scaling: Scaling
-    objective: Objective
-    descent: Descent[Course]
 
 
 def _shares(totals: Totals) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import DataValueError
+from penstock.core.errors import DataValueError, EmptyInputError
 from penstock.dataset.steps import placed
 from penstock.dataset.tasks import ReadTask
 from penstock.frames import ROW
@@ -67,7 +67,7 @@ class KeyTraining:
         body = partial(over.train, self.stage, learned=self.states[place])
         try:
             outcome: Outcome = train_in_process(Assignment(body, shares, rank.kind, threads), self.stage.title)
-        except DataValueError as error:
+        except (DataValueError, EmptyInputError) as error:
             return _located(error, rank, rows)
         return outcome
 
@@ -99,7 +99,7 @@ def _share(rows: pa.Table) -> DataShare:
     return DataShare(ReadTask(Reader(source), (), ()), fragments)
 
 
-def _located(error: DataValueError, rank: Rank, rows: Mapping[str, pa.Table]) -> DataValueError:
+def _located(error: DataValueError | EmptyInputError, rank: Rank, rows: Mapping[str, pa.Table]) -> DataValueError:
     """Return an error about one of the rows of a key with its file in place of the memory where it was found.
 
     With rows to validate with there are two tables that it may be of.

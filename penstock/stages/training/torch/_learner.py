@@ -109,7 +109,8 @@ class TorchLearner(CarriesModule, Trainer):
         Of ``pipeline``: into how many pieces a batch is cut, the more of which are under way the less a rank waits: for
         ``(ranks - 1) / (microbatches + ranks - 1)`` of the time. At least the number of ranks; twice that unless given.
     early_stopping_rounds : int, optional
-        Stop after so many epochs without a smaller loss on the validation data given to `fit`; the best is kept.
+        Stop after so many epochs without a smaller loss on the validation data given to `fit`; the best is kept. No
+        rows there, or weights of 0 alone, are an error before training.
     seed : int, default=0
         Of the first weights, the order of rows, and dropout.
     prediction : str

@@ -14,7 +14,7 @@ from safetensors.torch import save
 from penstock.core.errors import DataValueError, EmptyInputError
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.trainer import check_stopping
+from penstock.stages.training._watched import Watched, check_stopping
 from penstock.stages.training.torch._build import build, set_weights
 from penstock.stages.training.torch._data import Rows, read
 from penstock.stages.training.torch._group import device_of, process_group
@@ -78,7 +78,7 @@ def fit(stage: TorchLearner, rank: Rank, learned: Fitted) -> Fitted:
     DataValueError
         A loss is not finite.
     """
-    check_stopping(rank, stage.early_stopping_rounds)
+    check_stopping(rank, stage.early_stopping_rounds, Watched(f"the loss {stage.loss!r}", stage.label, stage.weight))
     device = device_of(rank.kind)
     with _own_settings(rank, device):
         convert = stage.to_rows(learned)

@@ -12,9 +12,12 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.core.locations import read_location
+from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.parameter_checks import added_later, in_range
+from penstock.stages.training._watched import check_stopping
 from penstock.stages.training.trees._boosting_constraints import CONSTRAINTS, by_position
+from penstock.stages.training.trees._metrics import watched_by
 from penstock.stages.training.trees._objectives import check_objective
 from penstock.stages.training.trees._tree_features import TreeFeatures
 from penstock.stages.training.trees._tree_model import TreeModel
@@ -43,7 +46,10 @@ class Boosted(TreeModel):
     num_boost_round : int
         Rounds of boosting, at most.
     early_stopping_rounds : int, optional
-        Stop after so many rounds without a better metric on the validation data given to `fit`; the best is kept.
+        Stop after so many rounds without a better metric on the validation data given to `fit`; the best is kept. Rows
+        that say nothing of a model are an error before training: none, weights of 0, one class for ``auc`` and
+        ``aucpr``, no group of different labels for a ranking, no event for ``survival:cox``; a metric that is NaN or
+        infinite is one after the round that made it so.
     learning_rate, max_depth, min_child_weight, gamma, subsample, colsample_bytree, reg_alpha, reg_lambda, max_bin, \
     eval_metric : optional
         As XGBoost defines them; XGBoost decides where they are None.
@@ -144,6 +150,20 @@ class Boosted(TreeModel):
         from penstock.stages.training.trees._given_booster import read_given
 
         return int(load_booster(read_given(self.xgb_model, self.title)).num_boosted_rounds())
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        watched = watched_by(self._parameters(learned), self.label, self.weight, getattr(self, "group", None))
+        check_stopping(rank, self.early_stopping_rounds, watched)
+        return super().train(rank, learned)
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Return besides that the metric watched was the same after every round, where early stopping went by it."""
+        watched = [] if self.early_stopping_rounds is None else [*fitted["history"].items()][-1:]
+        same = "of the validation rows is the same after every round, so that early stopping kept the first"
+        return [
+            *super().notes(fitted),
+            *(f"{name} {same}" for name, values in watched if len({*values}) == 1 < len(values)),
+        ]
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned = super().finish(results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,24 +17,22 @@ import xgboost as xgb
 from scipy import sparse
 
 from penstock import devices, frames
-from penstock.core.errors import ArtifactError, ExecutionError
+from penstock.core.errors import ArtifactError, ConfigError, DataValueError, ExecutionError
 from penstock.core.extras import how_to_install
 from penstock.frames import matrices
 from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.trainer import check_stopping
 from penstock.stages.training.trees._float32 import BEYOND, farthest
 from penstock.stages.training.trees._joined import joined
 from penstock.stages.training.trees._matrix import ToBatch
+from penstock.stages.training.trees._metrics import is_maximised
 from penstock.stages.training.trees._quantised import QuantisedInputs
 from penstock.stages.training.trees._tree_features import float32_matrix
 
 KIND = "xgboost-ubj"
 _FEW_ROWS = 2_048
 _COLUMN_SAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
-_MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")
-"""Metrics, without what follows an ``@``, of which more is better; as XGBoost's own early stopping has them."""
 
 
 @dataclass
@@ -52,12 +51,26 @@ class _Course:
         for part in message.split()[1:]:
             name, _, value = part.rpartition(":")
             self.history.setdefault(name.removeprefix("validation-"), []).append(float(value))
+        if self.patience is not None:
+            self._check()
+
+    def _check(self) -> None:
+        """Raise DataValueError where the metric that decides is NaN or infinite: it would never be better again."""
+        if not self.history:
+            raise ConfigError("early stopping has no metric to watch: params leave it out", hint="Give eval_metric.")
+        metric, values = list(self.history.items())[-1]
+        if not math.isfinite(values[-1]):
+            found = f"{values[-1]} of the validation rows after round {len(values)}"
+            raise DataValueError(
+                f"early stopping watches {metric!r}, which is {found}",
+                hint="Correct these rows, or watch another eval_metric.",
+            )
 
     @property
     def best(self) -> int:
         """The first round with the best value."""
         metric, values = list(self.history.items())[-1]
-        sign = 1 if metric.split("@")[0] in _MAXIMISED else -1
+        sign = 1 if is_maximised(metric) else -1
         best = 0
         for place, value in enumerate(values):
             if sign * value > sign * values[best]:
@@ -108,12 +121,11 @@ def boost(
 
     Raises
     ------
-    ConfigError
-        Early stopping without a "validation" dataset.
+    DataValueError
+        Early stopping by a metric that is not a number.
     ExecutionError
         A GPU was asked for and XGBoost trained on the CPU: it only warns.
     """
-    check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
     with _cache_folder(external_memory) as folder:
         first = 0 if before is None else load_booster(before).num_boosted_rounds()
