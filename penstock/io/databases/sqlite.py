@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -46,6 +47,14 @@ class Sqlite(FileDatabase):
         counts = session.first(f"SELECT {', '.join(asked)} FROM {relation}")
         width = len(_KINDS) + 1
         return [self._column(name, counts[width * place : width * (place + 1)]) for place, name in enumerate(names)]
+
+    def given_names(self, session: Session, query: str, names: Sequence[str]) -> Sequence[str]:
+        if not any(":" in name for name in names):  # which is how SQLite numbers them; to ask takes a first row
+            return names
+        with self.translating(session.error), session.connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**self.fetch_options(1))
+            cursor.execute(query)
+            return [name for name, *_ in cursor.description]
 
     def _tests(self, name: str) -> list[str]:
         column = self.quote(name)
