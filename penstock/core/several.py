@@ -42,7 +42,7 @@ def as_several(value: Any, declared: Any, refused: Callable[[str], ConfigError])
     Parameters
     ----------
     declared : str or type
-        The annotation of the parameter; a value that it allows without a list stays as it is.
+        The annotation of the parameter; where it has more than lists and None, one value stays as it is.
     refused : callable
         Makes the error from what was expected, in words.
 
@@ -65,8 +65,10 @@ def as_several(value: Any, declared: Any, refused: Callable[[str], ConfigError])
         return value
     if isinstance(value, list):
         return tuple(value)
-    if (isinstance(value, Iterable) and not isinstance(value, str | bytes)) or _kinds(value) & several.besides:
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return value
+    if several.besides - {"None"}:
+        return value  # which is taken without a list, or refused by its owner
     if several.length is None and value is not None and _kinds(value) & several.items:
         return (value,)
     raise refused(several.expected)
@@ -86,6 +88,8 @@ def settle_several(owner: Any, refused: Callable[[str, str], ConfigError] | None
 
     for field in dataclasses.fields(owner):
         given = getattr(owner, field.name)
+        if given is None and refused:
+            continue  # which a stage refuses in words of its own
         value = as_several(given, field.type, partial((refused or error), field.name))
         if value is not given:
             object.__setattr__(owner, field.name, value)

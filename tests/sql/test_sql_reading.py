@@ -197,3 +197,20 @@ def test_without_its_driver_the_extra_is_named(local: Engine, monkeypatch: pytes
         with pytest.raises(MissingExtraError) as caught:
             local.read_sql("t", uri)
         assert "[sql]" in str(caught.value.hint)
+
+
+def test_a_name_that_a_query_gives_twice_is_refused_and_none_is_renamed(local: Engine, uri: str) -> None:
+    run(find_database(uri), "CREATE TABLE t (x integer, y integer)", "INSERT INTO t VALUES (1, 2)")
+    for query in ("SELECT x, y AS x FROM t;", "SELECT a.x, b.x FROM t a JOIN t b ON a.x = b.x"):
+        with pytest.raises(SchemaDriftError, match="column 'x' stands twice"):
+            local.read_sql(query, uri)
+    assert local.read_sql('SELECT x, y AS "x:1", y AS x_1 FROM t', uri).columns == ["x", "x:1", "x_1"]
+
+
+def test_names_that_differ_in_capitals_alone_are_one_name_to_sqlite_and_duckdb(
+    local: Engine, sqlite: str, duckdb: str
+) -> None:
+    for uri in (sqlite, duckdb):
+        run(find_database(uri), "CREATE TABLE t (x integer, y integer)")
+        with pytest.raises(SchemaDriftError, match="column 'X' stands twice"):
+            local.read_sql("SELECT x, y AS X FROM t", uri)
