@@ -52,6 +52,7 @@ class CalibrateRequest(CountingRequest):
     overwrite: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.repeats < 1:
             raise ConfigError(f"repeats is {self.repeats}, expected 1 or more")
 

@@ -62,6 +62,7 @@ class DriftRequest(PipelineRequest):
     expect: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         refuse_parameters_of_none(self, self.pipeline, "penstock drift MODEL --pipeline PIPELINE --data DATA")
 
 

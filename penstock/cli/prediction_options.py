@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.errors import ConfigError
+from penstock.core.several import settle_several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,7 @@ class PredictionOptions:
     machines: str | Path | None = None
 
     def __post_init__(self) -> None:
+        settle_several(self)
         for name in ("calibration", "machine", "machines"):
             if getattr(self, name) is not None and self.workers is None:
                 raise ConfigError(f"{name} is given, and no number of workers", hint="Add --workers 1,2,4,8.")

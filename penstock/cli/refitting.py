@@ -56,6 +56,7 @@ class RefitRequest(CountingRequest, RankOptions):
     expect: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.validation_fraction < 1:
             raise ConfigError(
                 f"validation_fraction is {self.validation_fraction}, expected at least 0 and less than 1",

@@ -1,7 +1,6 @@
 """What a job is told: plain values, checked when they are made.
 
-The options of a command are the fields of its request: with their types, their defaults, and for their help what the
-docstring says of them.
+The options of a command are the fields of its request: types, defaults, and for their help what its docstring says.
 """
 
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from penstock.cli.prediction_options import PredictionOptions
 from penstock.cli.rank_options import RankOptions
 from penstock.cli.write_options import WriteOptions, split_names
 from penstock.core.errors import ConfigError
+from penstock.core.several import settle_several
 
 if TYPE_CHECKING:
     from penstock.pipeline.cardinality import CountOptions
@@ -44,6 +44,8 @@ class JobRequest:
     pipelines: str | Path = "pipelines"
     runs: str | Path | None = None
     alarms: str | Path | None = None
+
+    __post_init__ = settle_several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,11 +201,12 @@ class TrainRequest(EvaluationRequest, RankOptions):
         return {"test": self.test_fraction}
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, share in self.shares.items():
             if not 0 <= share < 1:
                 raise ConfigError(f"{name}_fraction is {share}, expected at least 0 and less than 1")
-        for name in ("mlflow_experiment", "mlflow_model"):
-            if getattr(self, name) is not None and self.mlflow is None:
+        for name in ("mlflow_experiment", "mlflow_model") if self.mlflow is None else ():
+            if getattr(self, name) is not None:
                 raise ConfigError(f"{name} is given, and mlflow is not", hint="Say where MLflow is: --mlflow URI.")
 
     def _refuse_without_test_rows(self, *names: str) -> None:
@@ -251,10 +254,8 @@ class FitRequest(TrainRequest, CountingRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.test_fraction + self.validation_fraction >= 1:
-            raise ConfigError(
-                f"test_fraction and validation_fraction are {self.test_fraction} and {self.validation_fraction}:"
-                " no rows are left to learn from"
-            )
+            shares = f"{self.test_fraction} and {self.validation_fraction}"
+            raise ConfigError(f"test_fraction and validation_fraction are {shares}: no rows are left to learn from")
         self._refuse_without_test_rows("score", "report")
 
 
@@ -326,6 +327,7 @@ class EvaluateRequest(EvaluationRequest):
     expect: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         refuse_parameters_of_none(self, self.pipeline, "penstock evaluate PIPELINE --model MODEL --data DATA")
 
 
@@ -371,6 +373,7 @@ class ScoreRequest(WriteOptions, PipelineRequest):
     alarm: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("limits", "alarm"):
             if getattr(self, name) is not None and not self.monitor:
                 raise ConfigError(f"{name} is given, and nothing is monitored", hint="Add --monitor.")

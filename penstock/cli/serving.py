@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.core.errors import ConfigError
 from penstock.core.extras import importing
 from penstock.core.notices import get_logger
+from penstock.core.several import settle_several
 
 if TYPE_CHECKING:
     import uvicorn
@@ -49,6 +50,7 @@ class ServeRequest:
     expect: str | None = None
 
     def __post_init__(self) -> None:
+        settle_several(self)
         if not 0 <= self.port < 2**16:
             raise ConfigError(f"port is {self.port}, expected 0 to 65535")
         if self.max_rows < 1:

@@ -349,10 +349,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     --------
     >>> did_you_mean("lable", ["label", "I1"])
     " Did you mean 'label'?"
+    >>> did_you_mean("ouput", ["columns", "output_columns"])
+    " Did you mean 'output_columns'?"
     """
     known = list(known)
     lowered = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), lowered, n=1)
+    if not near and len(name) > 3:  # the beginning of a long one, written wrong
+        begun = {candidate[: len(name) + 1]: candidate for candidate in reversed(lowered)}
+        near = [begun[each] for each in difflib.get_close_matches(name.lower(), begun, n=1, cutoff=0.8)]
     return f" Did you mean {lowered[near[0]]!r}?" if near else ""
 
 

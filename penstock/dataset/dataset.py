@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.displayed import Displayed
 from penstock.core.errors import ConfigError, class_name
+from penstock.core.names import column_names
 from penstock.core.scheduler import map_all, reduce_all, reduce_partitioned_all
 from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
@@ -204,7 +205,7 @@ class Dataset(
 
     def scan(self, columns: Sequence[str] | None = None) -> ReadTask:
         """Return the work of reading `columns` (all, if not given) of one fragment."""
-        wanted = tuple(self.schema.names if columns is None else columns)
+        wanted = tuple(self.schema.names if columns is None else column_names(columns, "columns of a scan"))
         return ReadTask(self.reader, self.steps, wanted, self.engine.kind)
 
     def gather(self, statistics: Sequence[Statistic], label: str = "scan") -> tuple[list[State], RowLog]:
@@ -260,7 +261,8 @@ class Dataset(
         """
         if any(step.makes_rows for step in self.steps):
             return None
-        numbered = self.scan(tuple(dict.fromkeys([*columns, *columns_read(predicate, self.schema), ROW])))
+        asked = column_names(columns, "columns of first_where")
+        numbered = self.scan(tuple(dict.fromkeys([*asked, *columns_read(predicate, self.schema), ROW])))
         task = partial(_first_row, numbered, predicate)
         for fragment in self.fragments:
             for row in map_all(self.engine, task, [fragment], label="locate"):

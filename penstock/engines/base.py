@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from penstock import devices
 from penstock.core.displayed import Displayed
+from penstock.core.keywords import with_known_keywords
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork, Usage, map_exactly
 from penstock.core.sizes import show_bytes
@@ -100,6 +101,8 @@ class Engine(Reading, Displayed, ABC):
     known of one that does not answer; on Spark a task's time counts from its launch, the start of a Python worker
     included.
     """
+
+    __new__ = with_known_keywords
 
     name: ClassVar[str]
     arity: ClassVar[int] = ARITY

@@ -156,10 +156,10 @@ class Reading(ReadingTables, ABC):
         *,
         schema: pa.Schema | dict[str, Any] | None = None,
         header: bool = True,
-        column_names: Sequence[str] | None = None,
+        column_names: str | Sequence[str] | None = None,
         delimiter: str = ",",
         quote: str | None = '"',
-        null_values: Sequence[str] = ("",),
+        null_values: str | Sequence[str] = ("",),
         missing_columns: str = "error",
         extra_columns: str = "warn",
         max_bad_records: int = 0,
@@ -176,10 +176,11 @@ class Reading(ReadingTables, ABC):
             they are inferred from all rows, then frozen.
         header : bool
             Whether the first record of each file names its columns; columns are bound by name.
-        column_names : sequence of str, optional
+        column_names : str or sequence of str, optional
             Names where there is no header.
-        null_values : sequence of str
-            Fields that are null; ``NA`` is a value unless it is listed.
+        null_values : str or sequence of str
+            Fields that are null, in place of the default: ``"NA"`` alone makes an empty field of a text column an empty
+            text, and one of numbers an error; ``["", "NA"]`` makes both null.
         max_bad_records : int
             How many records of the dataset may be set aside because they cannot be parsed: with another number of
             fields, with a value that is not of the type that `schema` gives, with bytes that are not UTF-8. They are no
@@ -222,7 +223,7 @@ class Reading(ReadingTables, ABC):
         self,
         paths: Paths,
         *,
-        extensions: Sequence[str] | None = None,
+        extensions: str | Sequence[str] | None = None,
         storage_options: Mapping[str, Any] | None = None,
         fragment_bytes: int | None = None,
     ) -> Dataset:
@@ -237,7 +238,7 @@ class Reading(ReadingTables, ABC):
         ----------
         paths : path or list of paths
             Files, globs, directories (all visible files below) or fsspec URLs.
-        extensions : sequence of str, optional
+        extensions : str or sequence of str, optional
             Only files whose names end so, in upper or lower case: ``["jpg", "jpeg", "png"]``.
         storage_options : mapping, optional
             Passed to fsspec; never shown in a message.

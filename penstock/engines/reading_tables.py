@@ -171,7 +171,7 @@ class ReadingTables(ReadingFormats, ABC):
             There is no such table; the database does not answer, or refuses the query.
         SchemaError
             A type is not read: money, an interval, a numeric of more than 38 digits, values of several types in a
-            column of SQLite. Times that are infinite.
+            column of SQLite. Times that are infinite. A name stands twice in the query.
 
         Notes
         -----

@@ -18,6 +18,7 @@ from penstock.pipeline.drift.monitor import Monitor, monitor_steps
 from penstock.pipeline.drift.profile import INPUT, LABEL, SCORE, MetricValues, Profile
 from penstock.pipeline.drift.profiling import By, compare, gathered, make_profile, slicings_of
 from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.shared_scan import as_evaluators
 from penstock.stages.evaluation.views import Bootstrap
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Monitoring:
     def _metrics(
         self, dataset: Dataset, evaluators: Sequence[Evaluator], bootstrap: Bootstrap | int | None
     ) -> MetricValues:
-        found = self._model.evaluate(dataset, *evaluators, bootstrap=bootstrap)
+        found = self._model.evaluate(dataset, *as_evaluators(evaluators), bootstrap=bootstrap)
         return metric_values(found, bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap())
 
     @property

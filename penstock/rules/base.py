@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 
 from penstock.core.errors import ConfigError, SchemaError, check_one_of, class_name
+from penstock.core.keywords import with_known_keywords
 from penstock.core.schemas import require
 from penstock.statistics.base import Statistic
 
@@ -70,6 +71,8 @@ class DatasetRule(ABC):
     SchemaError
         When a dataset is checked, before rows are read: a column is missing, or of a type that does not suit.
     """
+
+    __new__ = with_known_keywords
 
     _: KW_ONLY
     severity: str = "error"

@@ -11,6 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.names import is_hidden
+from penstock.core.several import several
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.gather_step import GatherStep
 from penstock.dataset.quarantine import check_names, set_aside
@@ -94,7 +95,8 @@ def check_suits(dataset: Dataset, rules: Rules) -> None:
 
 
 def _read(rules: Rules) -> list[DatasetRule]:
-    found = read_rules(os.fspath(rules)) if isinstance(rules, str | os.PathLike) else list(rules)
+    rules = read_rules(os.fspath(rules)) if isinstance(rules, str | os.PathLike) else rules
+    found: list[DatasetRule] = list(several(rules, "rules", "Sequence[DatasetRule]"))
     check_rules(found)
     return found
 

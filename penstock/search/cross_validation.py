@@ -17,10 +17,11 @@ from penstock.search.cross_validator import CrossValidator
 from penstock.search.out_of_fold import score_out_of_fold
 from penstock.search.search_result import mean_of
 from penstock.search.trials import run_trials
-from penstock.search.validation import as_evaluators, as_folds
+from penstock.search.validation import as_folds
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.shared_scan import as_evaluators
 
 
 @dataclass(frozen=True)

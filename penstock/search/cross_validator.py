@@ -16,9 +16,10 @@ from penstock.search.run import SearchRun
 from penstock.search.search_result import SearchResult
 from penstock.search.spaces import grid
 from penstock.search.study import Space
-from penstock.search.validation import LeadingMetric, as_evaluators, as_folds, check_folds, train_and_validation
+from penstock.search.validation import LeadingMetric, as_folds, check_folds, train_and_validation
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.base import Evaluator, Evaluators
+from penstock.stages.evaluation.shared_scan import as_evaluators
 
 
 class CrossValidator:

@@ -19,10 +19,11 @@ from penstock.search.joint_scan import JointScan
 from penstock.search.search_result import mean_of
 from penstock.search.thinning import all_thinned
 from penstock.search.trials import run_trials
-from penstock.search.validation import as_evaluators, as_folds
+from penstock.search.validation import as_folds
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.shared_scan import as_evaluators
 from penstock.statistics.counts import RowCount
 
 _SIZES = (0.1, 0.325, 0.55, 0.775, 1.0)

@@ -23,6 +23,8 @@ from penstock.search.study import DIRECTIONS, Direction, Study
 from penstock.search.trial_log import Record
 
 _ATTEMPTS = 1000
+_MOST = 1_000_000
+"""More trials no search ends; beyond it a number is a slip."""
 _STORED_BATCH = 16
 
 SpacePlan = tuple[Dimensions, Strategy, Mapping[str, Any]]
@@ -188,9 +190,9 @@ def random(
 
 
 def check_size(name: str, value: int | None) -> None:
-    """Raise ConfigError unless a value is a positive integer, or None."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ConfigError(f"{name} is {value!r}, expected a positive integer")
+    """Raise ConfigError unless a value is a positive integer that trials may be counted by, or None."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST):
+        raise ConfigError(f"{name} is {value!r}, expected a positive integer, at most {_MOST:,}")
 
 
 def check_seed(seed: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from penstock.core.errors import ConfigError, check_one_of, class_name, did_you_mean
+from penstock.core.errors import ConfigError, check_one_of, did_you_mean
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.folds.blocks import Dealer
 from penstock.dataset.folds.dealers import ByShare
@@ -16,7 +16,7 @@ from penstock.dataset.folds.folds import BlockSplit, Folds
 from penstock.dataset.folds.splits import HINT, level
 from penstock.dataset.folds.stratified import stratified
 from penstock.dataset.steps import check_numbered
-from penstock.stages.evaluation.base import Evaluator, Evaluators
+from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.shared_scan import named_evaluators
 
 
@@ -47,17 +47,6 @@ class LeadingMetric:
     def is_larger_better(self) -> bool:
         """Whether larger values are better."""
         return self.larger_better[self.name]
-
-
-def as_evaluators(evaluators: Evaluator | Evaluators) -> Evaluators:
-    """Return one evaluator, or several, as several; ConfigError for what is none."""
-    several = (evaluators,) if isinstance(evaluators, Evaluator) else evaluators
-    for each in named_evaluators(several).values():
-        if not isinstance(each, Evaluator):
-            raise ConfigError(
-                f"{class_name(each)} is no evaluator", hint='Pass st.RegressionEvaluator(label="y"), say.'
-            )
-    return several
 
 
 def check_folds(folds: object) -> None:

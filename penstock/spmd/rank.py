@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from penstock.core.bounded_pool import ahead
+from penstock.core.names import column_names
 from penstock.core.recording.meter import measure, measured
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import ReadTask
@@ -108,7 +109,7 @@ class Rank:
     def _convert(
         self, share: DataShare, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]
     ) -> Iterator[Batch]:
-        scan = ReadTask(share.scan.reader, share.scan.steps, tuple(columns), self.kind)
+        scan = ReadTask(share.scan.reader, share.scan.steps, column_names(columns, "columns"), self.kind)
 
         def convert_fragment(fragment: Fragment) -> Batch:
             return scan.convert(fragment, RowLog(), convert)

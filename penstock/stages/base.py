@@ -13,6 +13,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.keywords import with_known_keywords
 from penstock.core.names import column_names, expand
 from penstock.core.schemas import with_fields as with_fields
 from penstock.core.selectors import Columns, Selector, is_numeric, is_vector, resolve
@@ -114,6 +115,8 @@ class Stage(ABC):
     A stage names statistics and never loops over data; an engine gathers them and never knows a stage. What only some
     stages do besides, as leaving columns out, has a contract of its own in `penstock.stages.capabilities`.
     """
+
+    __new__ = with_known_keywords
 
     version: ClassVar[int] = 1
     tags: ClassVar[Tags] = Tags()

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError, check_one_of
+from penstock.core.several import settle_several
 
 if TYPE_CHECKING:
     from penstock.stages.base import Stage
@@ -31,6 +32,8 @@ _DECLARED = {"bool": "True or False", "int": "an integer", "float": "a number", 
 def check_declared(stage: Any) -> None:
     """Raise ConfigError for what a parameter may not be by its metadata, for None, and for what is no bool.
 
+    A parameter of several values is a tuple then; one value stands for a list of one.
+
     Examples
     --------
     >>> from penstock.stages import PCA, StandardScaler
@@ -41,6 +44,7 @@ def check_declared(stage: Any) -> None:
     Traceback (most recent call last):
     penstock.errors.ConfigError: k of PCA is 0, expected an integer >= 1
     """
+    settle_several(stage, partial(wrong_parameter, stage))
     for field in dataclasses.fields(stage):
         value, declared = getattr(stage, field.name), getattr(field.type, "__name__", field.type)
         wrong = not isinstance(value, bool) if declared == "bool" else value is None

@@ -10,6 +10,7 @@ from typing import Any, Self
 import narwhals as nw
 
 from penstock.core.errors import ConfigError
+from penstock.core.names import column_names
 
 State = Any
 """Plain numbers, strings, and Arrow tables, in dicts and lists: it can be shipped, stored, and merged tomorrow."""
@@ -98,4 +99,4 @@ class ColumnStatistic(Statistic):
 
     def with_columns(self, columns: Sequence[str]) -> Self:
         """Return the same statistic over other columns."""
-        return replace(self, columns=tuple(columns))
+        return replace(self, columns=column_names(columns, "columns of a statistic"))

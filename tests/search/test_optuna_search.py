@@ -211,6 +211,8 @@ def test_a_sampler_or_pruner_that_is_none_and_numbers_that_are_not_positive_are_
     for options in ({"n_trials": 0}, {"n_trials": 1, "batch_size": 0}):
         with pytest.raises(ConfigError, match="is 0, expected a positive integer"):
             ps.optuna_search(curves, **options)
+    with pytest.raises(ConfigError, match=f"n_trials is {2**70}, expected a positive integer, at most 1,000,000"):
+        ps.optuna_search(curves, n_trials=2**70)
 
 
 def test_every_value_and_both_ends_are_checked():

@@ -257,6 +257,19 @@ def test_the_end_of_a_journal_that_was_being_written_is_left(tmp_path):
     assert not (tmp_path / "absent.journal").exists()
 
 
+def test_a_line_of_a_journal_that_is_no_entry_is_refused_with_its_number(tmp_path, subtests):
+    path = tmp_path / "study.journal"
+    start("grid", path).close()
+    whole = path.read_bytes()
+    for line in (b"{not json", b"5", b"{}", b"", b"\xff\xfe", b'{"op_code": 0}'):
+        with subtests.test(line=line), pytest.raises(ConfigError) as caught:
+            path.write_bytes(line + b"\n" + whole)
+            start("grid", path)
+        assert "study.journal, line 1: " in str(caught.value), line
+    path.write_bytes(whole)
+    assert start("grid", path).ask()
+
+
 def test_optuna_reads_what_is_stored(tmp_path):
     import optuna
 

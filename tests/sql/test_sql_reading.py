@@ -226,3 +226,20 @@ def test_the_half_of_a_transaction_that_a_killed_writer_left_is_undone(local: En
         "v"
     ].to_pylist() == ["old"]
     assert local.read_sql("t", f"sqlite:///{left}").count() == 2000
+
+
+def test_a_name_that_a_query_gives_twice_is_refused_and_none_is_renamed(local: Engine, uri: str) -> None:
+    run(find_database(uri), "CREATE TABLE t (x integer, y integer)", "INSERT INTO t VALUES (1, 2)")
+    for query in ("SELECT x, y AS x FROM t;", "SELECT a.x, b.x FROM t a JOIN t b ON a.x = b.x"):
+        with pytest.raises(SchemaDriftError, match="column 'x' stands twice"):
+            local.read_sql(query, uri)
+    assert local.read_sql('SELECT x, y AS "x:1", y AS x_1 FROM t', uri).columns == ["x", "x:1", "x_1"]
+
+
+def test_names_that_differ_in_capitals_alone_are_one_name_to_sqlite_and_duckdb(
+    local: Engine, sqlite: str, duckdb: str
+) -> None:
+    for uri in (sqlite, duckdb):
+        run(find_database(uri), "CREATE TABLE t (x integer, y integer)")
+        with pytest.raises(SchemaDriftError, match="column 'X' stands twice"):
+            local.read_sql("SELECT x, y AS X FROM t", uri)

@@ -57,6 +57,7 @@ class RunRequest(ParametersRequest):
     dry_run: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.start is None) != (self.end is None):
             lacking = "to" if self.end is None else "from"
             raise ConfigError(f"--{lacking} is not given", hint="A backfill is --from 2024-01-01 --to 2024-01-31.")

@@ -49,6 +49,7 @@ class PromoteRequest(PipelineRequest):
     expect: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not math.isfinite(self.min_gain):
             raise ConfigError(f"min_gain is {self.min_gain}, expected a finite number, such as 0.001")
         refuse_parameters_of_none(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from penstock.cli.recording import FOLDER_VARIABLE, NONE
 from penstock.core.errors import ConfigError
+from penstock.core.several import settle_several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,7 @@ class ListRunsRequest(RunsRequest):
     limit: int = 20
 
     def __post_init__(self) -> None:
+        settle_several(self)
         if self.limit < 1:
             raise ConfigError(f"limit is {self.limit}, expected 1 or more", hint="--limit 20 shows the first 20 runs.")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Number
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.core.errors import ConfigError
@@ -136,7 +137,7 @@ class Splits:
             return stratified_folds(data, stratify, num_folds, level(data, seed))
         return random_folds(data, num_folds, level(data, seed))
 
-    def split(self, weights: Sequence[float], *, seed: int, stratify: str | None = None) -> list[Dataset]:
+    def split(self, weights: Sequence[float], *, seed: int | None = None, stratify: str | None = None) -> list[Dataset]:
         """Cut the rows at random into parts of about these shares.
 
         Parameters
@@ -144,8 +145,8 @@ class Splits:
         weights : sequence of float
             Shares, positive; divided by their sum.
         seed : int
-            With the row's number it alone decides where a row goes: SplitMix64, see `penstock.io.fragments`. A record
-            that could not be parsed goes with the row after it.
+            Has to be given. With the row's number it alone decides where a row goes: SplitMix64, see
+            `penstock.io.fragments`. A record that could not be parsed goes with the row after it.
         stratify : str, optional
             A column of classes, as in `folds`: each part has its share of every class to within one row. The column
             is read now; a record that could not be parsed is set aside wherever a part is read.
@@ -153,7 +154,8 @@ class Splits:
         Raises
         ------
         ConfigError
-            A weight is not positive; with `stratify`, rows have no numbers (after `map_partitions`).
+            There is no seed, or a weight is not positive; with `stratify`, rows have no numbers (after
+            `map_partitions`).
 
         Examples
         --------
@@ -167,8 +169,8 @@ class Splits:
         (800, 2)
         """
         data = cast("Dataset", self)
-        if not weights or any(not w > 0 or not math.isfinite(w) for w in weights):
-            raise ConfigError(f"weights are {list(weights)}, expected positive numbers", hint="Pass [0.8, 0.2], say.")
+        _check_weights(weights)
+        seed = check_seed(seed)
         if stratify is not None:
             shares = [Fraction(weight) / sum(map(Fraction, weights)) for weight in weights]
             return _parts(data, stratify, seed, shares, "split")
@@ -181,7 +183,7 @@ class Splits:
         fraction: float | Mapping[Any, float] | None = None,
         *,
         n: int | None = None,
-        seed: int,
+        seed: int | None = None,
         stratify: str | None = None,
     ) -> Dataset:
         """Return some of the rows, drawn at random without replacement, in their order.
@@ -197,7 +199,7 @@ class Splits:
         n : int, optional
             Exactly so many rows; either this or `fraction` is given. Reads the dataset now, none of its columns.
         seed : int
-            With the row's number it decides which rows are drawn.
+            Has to be given. With the row's number it decides which rows are drawn.
         stratify : str, optional
             A column of classes, as in `folds`, which is read now: of each class its share is drawn, to within one row.
 
@@ -224,7 +226,7 @@ class Splits:
         400
         """
         data = cast("Dataset", self)
-        check_seed(seed)
+        seed = check_seed(seed)
         if (fraction is None) == (n is None):
             raise ConfigError("sample takes a fraction of the rows or their number n, one of the two")
         check_numbered(data.steps, "sample", HINT)
@@ -253,10 +255,18 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None) -> N
         raise ConfigError(f"{name} is {value!r}, expected at most {most}")
 
 
-def check_seed(seed: Any) -> None:
-    """Raise ConfigError unless a seed is an integer."""
+def _check_weights(weights: Any) -> None:
+    several = isinstance(weights, Iterable) and all(isinstance(weight, Number) for weight in weights)
+    if not several or not len(weights) or any(not weight > 0 or not math.isfinite(weight) for weight in weights):
+        problem = f"weights are {weights!r:.100}, expected a list of positive numbers, one for each part"
+        raise ConfigError(problem, hint="Write split([0.8, 0.2], seed=7), say.")
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed; ConfigError unless it is an integer, as where none is given that rows could be drawn by again."""
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ConfigError(f"seed is {seed!r}, expected an integer")
+        raise ConfigError(f"seed is {seed!r}, expected an integer", hint="Write seed=7, say: one gives the same rows.")
+    return seed
 
 
 def _refuse_without_time(window: Any, gap: Any, horizon: Any) -> None:

@@ -12,6 +12,7 @@ from penstock.core.errors import ConfigError, SchemaError, check_one_of
 from penstock.core.names import column_names
 from penstock.core.schemas import require
 from penstock.core.selectors import resolve
+from penstock.core.several import several
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -36,6 +37,7 @@ def pivot(
             column=on,
             stage="pivot",
         )
+    on_values = several(on_values, "on_values", "Sequence[Any] | None")
     found = values_of(dataset, on) if on_values is None else list(on_values)
     made = {
         _name(column, value, len(columns)): _cell(on, column, value, aggregate_function)

@@ -65,7 +65,7 @@ def sort(dataset: Dataset, by: Sequence[str], descending: bool | Sequence[bool],
 
 
 def _directions(descending: bool | Sequence[bool], columns: Sequence[str]) -> list[bool]:
-    down = [descending] * len(columns) if isinstance(descending, bool) else list(descending)
+    down = list(descending) if isinstance(descending, Sequence) else [descending] * len(columns)
     if len(down) != len(columns) or any(not isinstance(each, bool) for each in down):
         raise ConfigError(
             f"descending of sort is {descending!r}, expected True or False, or one of them for each of {len(columns)}"

@@ -19,6 +19,7 @@ from mlflow.models.model import MLMODEL_FILE_NAME, ModelInfo
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.core.errors import ArtifactError, OutputExistsError
 from penstock.core.redaction import redact
+from penstock.core.several import several
 from penstock.engines.local import LocalEngine
 from penstock.integrations.mlflow.signature import infer_signature
 from penstock.pipeline.model import PipelineModel
@@ -91,7 +92,8 @@ def save_model(
     folder.mkdir(parents=True, exist_ok=True)
     saved = _save(model, str(folder / _MODEL))
     versions = saved.report()["versions"]
-    needed = _requirements(versions) if pip_requirements is None else pip_requirements
+    given = several(pip_requirements, "pip_requirements", "Sequence[str] | None")
+    needed = _requirements(versions) if given is None else given
     (folder / _REQUIREMENTS).write_text("\n".join([*needed, ""]))
     python = {"python": platform.python_version(), "dependencies": [f"-r {_REQUIREMENTS}"]}
     (folder / _PYTHON).write_text(yaml.safe_dump(python))

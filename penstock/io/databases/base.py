@@ -5,15 +5,23 @@ from __future__ import annotations
 import base64
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from penstock.core.errors import CommitConflictError, ConfigError, InputError, MissingInputError, PenstockError
+from penstock.core.errors import (
+    CommitConflictError,
+    ConfigError,
+    InputError,
+    MissingInputError,
+    PenstockError,
+    SchemaDriftError,
+)
 from penstock.core.redaction import redact, redact_error, secrets_in_url
+from penstock.core.schemas import check_unique
 from penstock.io.databases.holding import holds_type
 
 _QUERY = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
@@ -204,6 +212,23 @@ class Database(ABC):
         if _QUERY.match(query_or_table):
             return f"({query_or_table.strip().rstrip(';')}) AS penstock_query"
         return self.table(TableName.parse(query_or_table))
+
+    def check_names(self, session: Session, query: str, names: Sequence[str]) -> None:
+        """Raise SchemaDriftError for a name that a query gives twice, by what is left of it in a subquery: `names`."""
+        check_unique(names, self.shown)
+        given = self.given_names(session, query.strip().rstrip(";"), names) if _QUERY.match(query) else names
+        for name, left in zip(given, names, strict=True):
+            if name != left:
+                raise SchemaDriftError(
+                    f"column {name!r} stands twice in {self.shown}, which would call it {left!r}",
+                    hint="Rename one of them, with AS; names that differ in capitals alone are one name there.",
+                    path=self.shown,
+                    column=name,
+                )
+
+    def given_names(self, session: Session, query: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of a query for `names`, those in a subquery, where the database numbers what is twice."""
+        return names
 
     @contextmanager
     def session(

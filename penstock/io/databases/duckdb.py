@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -111,6 +111,10 @@ class Duckdb(FileDatabase):
         self._check_values(session, relation, [field.name for field in fields], natives)
         names = [self.quote(field.name) for field in fields]
         return [Column(field.name, kind, name, name) for field, kind, name in zip(fields, kinds, names, strict=True)]
+
+    def given_names(self, session: Session, query: str, names: Sequence[str]) -> Sequence[str]:
+        with self.translating(session.error):
+            return list(session.connection.sql(query).columns)
 
     def _natives(self, session: Session, query: str) -> list[str]:
         """Return the names of the types of the columns of a query."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -80,6 +81,14 @@ class Sqlite(FileDatabase):
         kinds = {name: kind for kind, name in _NAMES.items()}
         affinities = {row["name"]: _affinity(row["type"]) if row["type"] else "TEXT" for row in rows}
         return {name: kinds.get(affinity, pa.string()) for name, affinity in affinities.items()}
+
+    def given_names(self, session: Session, query: str, names: Sequence[str]) -> Sequence[str]:
+        if not any(":" in name for name in names):  # which is how SQLite numbers them; to ask takes a first row
+            return names
+        with self.translating(session.error), session.connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**self.fetch_options(1))
+            cursor.execute(query)
+            return [name for name, *_ in cursor.description]
 
     def _tests(self, name: str) -> list[str]:
         column = self.quote(name)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import declared
+from penstock.core.several import settle_several
 from penstock.devices import Device
 from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, fragment_bytes_on, pack, row_bytes
 from penstock.io.sinks.part_writer import PartWriter
@@ -33,6 +34,9 @@ class ReadOptions:
 
     fragment_bytes: int = FRAGMENT_BYTES
 
+    def __post_init__(self) -> None:
+        settle_several(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(ReadOptions):
@@ -53,6 +57,7 @@ class TableOptions(ReadOptions):
     extra_columns: str = "warn"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.schema is not None:
             object.__setattr__(self, "schema", declared(self.schema))
 

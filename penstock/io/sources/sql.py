@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, SchemaDriftError
-from penstock.core.schemas import check_type, check_unique, declared, require
+from penstock.core.schemas import check_type, declared, require
 from penstock.io.databases import Column, Database, find_database
 from penstock.io.databases.holding import holds_type
 from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, row_bytes
@@ -88,7 +88,7 @@ def plan_sql(
     with database.session() as session:
         database.begin_snapshot(session)
         columns = database.columns(session, relation)
-        check_unique([column.name for column in columns], database.shown)
+        database.check_names(session, query, [column.name for column in columns])
         known = pa.schema([(column.name, column.type) for column in columns])
         types = _schema(database, known, schema)
         place = None if partition_on is None else known.get_field_index(*require(known, partition_on))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.core.errors import EmptyInputError
 from penstock.core.names import column_names
+from penstock.core.several import several
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.tasks import Probe
 from penstock.pipeline.drift.bins import Bins, first_look
@@ -26,7 +27,7 @@ Keyed = tuple[str, str]
 
 def slicings_of(slices: Sequence[By]) -> tuple[tuple[str, ...], ...]:
     """Return the columns of each slicing."""
-    return tuple(column_names(each, "slices") for each in ([slices] if isinstance(slices, str) else slices))
+    return tuple(column_names(each, "slices") for each in several(slices, "slices", "Sequence[str | Sequence[str]]"))
 
 
 def make_profile(dataset: Dataset, watches: Sequence[ColumnWatch], metrics: MetricValues | None = None) -> Profile:

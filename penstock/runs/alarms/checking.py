@@ -8,6 +8,7 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
+from penstock.core.several import several
 from penstock.runs.alarms.alarm import Alarm
 from penstock.runs.alarms.values import INFO, value_of
 from penstock.runs.run import Run
@@ -66,6 +67,7 @@ def check_alarms(run: Run, alarms: Iterable[Alarm], history: Sequence[Run] = ())
     ...     print(result.raised, result.message)
     True seconds is 90, above 75: 1.5 times 50, the median of 3 runs before
     """
+    alarms, history = several(alarms, "alarms", "Iterable[Alarm]"), several(history, "history", "Sequence[Run]")
     return [_check(run, alarm, history) for alarm in alarms if _is_about(alarm, run)]
 
 

@@ -10,6 +10,7 @@ from penstock.core import notifying
 from penstock.core.json_values import as_json
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact
+from penstock.core.several import several
 from penstock.runs.alarms.checking import AlarmResult
 from penstock.runs.run import INFO, Run
 
@@ -35,7 +36,7 @@ def raise_alarms(results: Iterable[AlarmResult], run: Run, location: str, *, sec
         Why somebody could not be notified; these are logged, and raise nothing.
     """
     problems: list[str] = []
-    for result in results:
+    for result in several(results, "results", "Iterable[AlarmResult]"):
         if result.raised:
             title = f"{run.kind} {run.name}".strip()
             logger.log(_LEVELS[result.alarm.severity], "alarm %s of %s: %s", result.alarm.name, title, result.message)

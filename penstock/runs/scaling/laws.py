@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from penstock.core.errors import ConfigError
+from penstock.core.several import several
 from penstock.runs.scaling.least_squares import LeastSquares
 
 
@@ -140,6 +141,7 @@ class Amdahl:
 
 def _fit(workers: Sequence[int], seconds: Sequence[float], terms: int) -> tuple[float, ...]:
     """Return the first of three coefficients: of 1 / N, of 1 and of N - 1."""
+    workers, seconds = several(workers, "workers", "Sequence[int]"), several(seconds, "seconds", "Sequence[float]")
     if len(set(workers)) < terms or len(workers) != len(seconds):
         problem = (
             f"workers are {list(workers)} and seconds {list(seconds)}, expected {terms} numbers of workers or more"

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from penstock.core.errors import ConfigError, CorruptFileError, MissingInputError
 from penstock.core.locations import read_location
+from penstock.core.several import several
 from penstock.runs.placement.workload import Demand
 from penstock.runs.run import Run
 from penstock.runs.scaling.least_squares import LeastSquares
@@ -104,7 +105,7 @@ class ScalingModel:
         ConfigError
             No run has ended well and has a scan or a training.
         """
-        observed = [RunObservation.of(run) for run in runs if run.status == "done"]
+        observed = [RunObservation.of(run) for run in several(runs, "runs", "Iterable[Run]") if run.status == "done"]
         if not any(run.spans for run in observed):
             problem = f"there are {len(observed)} runs that have ended well, and none has a scan or a training"
             raise ConfigError(problem, hint="Record a fit of two sizes: penstock calibrate, or ps.runs.record.")

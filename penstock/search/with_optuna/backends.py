@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import weakref
@@ -20,6 +21,7 @@ from penstock.core.locations import absolute_path, is_url, read_location
 from penstock.core.redaction import presentable, redact_error, secrets_in_url
 from penstock.io.sinks.locks import FileLock
 from penstock.io.sinks.os_errors import translate_os_error
+from penstock.io.sources.text import shorten_text
 from penstock.search.with_optuna.quiet import quiet
 
 _SQLITE = "sqlite:///"
@@ -85,6 +87,7 @@ class Backend:
             # A pool would leave connections open where Optuna fails to open a file, and of a file they cost nothing.
             return RDBStorage(f"{_SQLITE}{path}", {"poolclass": NullPool})
         cut_torn_line(path)
+        _check_lines(path)
         return JournalStorage(JournalFileBackend(str(path), lock_obj=_Held(str(path))))
 
     @contextmanager
@@ -135,6 +138,21 @@ def cut_torn_line(path: Path) -> None:
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             file.truncate(whole)
+
+
+def _check_lines(path: Path) -> None:
+    """Raise ConfigError for a line of a journal that Optuna did not write; its own reader fails without a line."""
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1] if path.exists() else [], start=1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or not {"op_code", "worker_id"} <= entry.keys():
+            raise ConfigError(
+                f"{path}, line {number}: {shorten_text(line.decode(errors='replace'))} is no entry of a journal",
+                hint="Take the line out, or give another place for the study.",
+                path=str(path),
+            )
 
 
 class _Held(JournalFileOpenLock):

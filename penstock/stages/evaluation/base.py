@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, check_one_of
+from penstock.core.keywords import with_known_keywords
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import wrong_type
@@ -39,6 +40,8 @@ class Evaluator(ABC):
     ConfigError
         A metric is not known, or none is asked for.
     """
+
+    __new__ = with_known_keywords
 
     metrics: tuple[str, ...] | None = field(default=None, kw_only=True)
     larger_better: ClassVar[Mapping[str, bool]]

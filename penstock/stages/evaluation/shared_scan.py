@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError, DataValueError, class_name
+from penstock.core.several import several
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.joint_gather import gather_each
 from penstock.dataset.steps import RowLog
-from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View
 from penstock.statistics.base import State, Statistic
@@ -22,9 +23,9 @@ By = str | Sequence[str]
 
 def evaluate(
     dataset: Dataset,
-    evaluators: Sequence[Evaluator] | Mapping[str, Evaluator],
+    evaluators: Evaluator | Evaluators,
     *,
-    slices: Sequence[By] = (),
+    slices: str | Sequence[By] = (),
     bootstrap: Bootstrap | int | None = None,
 ) -> Evaluation:
     """Return the metrics of all evaluators from one scan that reads only their columns.
@@ -35,10 +36,10 @@ def evaluate(
     ----------
     dataset : Dataset
         Scored: it has the labels and the predictions.
-    evaluators : sequence of Evaluator, or mapping of name to Evaluator
+    evaluators : Evaluator, sequence of Evaluator, or mapping of name to Evaluator
         Equal statistics of several evaluators are gathered once. Of a mapping every metric and table is called
         ``name.metric``, so that several evaluators can report metrics of one name.
-    slices : sequence of str or of sequences of str
+    slices : str, or sequence of str or of sequences of str
         Columns, or combinations of columns, by which to report every metric as well, with the number of rows:
         ``["country", ("country", "device")]``. They hold strings, booleans, integers or dates, at most 1,000 values;
         null is a value. The result's `slices` has a table for each, largest slice first.
@@ -54,7 +55,8 @@ def evaluate(
     Raises
     ------
     ConfigError
-        No evaluator, or two that report metrics of one name; a bootstrap of rows that have lost their numbers.
+        No evaluator, something else, or two that report metrics of one name; a bootstrap of rows that have lost their
+        numbers.
     SchemaError
         A column is missing or of the wrong type; nothing was read.
     DataValueError
@@ -75,6 +77,7 @@ def evaluate(
     """
     check_dataset(dataset, "evaluate")
     schema, prefixed = dataset.schema, isinstance(evaluators, Mapping)
+    slices = several(slices, "slices", "Sequence[str | Sequence[str]]")
     every = _all_rows(schema, evaluators)
     members, views = every.members, list[View]([every])
     views += [Slices.of(members, schema, prefixed, by) for by in slices]
@@ -121,14 +124,31 @@ def evaluate_each(
     return list(zip(metrics, logs, strict=True))
 
 
-def named_evaluators(evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> dict[str, Evaluator]:
-    """Return evaluators by name, those without one by number; ConfigError for none, or two that report one metric."""
-    if not evaluators:
+def as_evaluators(evaluators: Evaluator | Evaluators) -> Evaluators:
+    """Return one evaluator, or several, as several.
+
+    Raises
+    ------
+    ConfigError
+        There is none, something else, or two that report one metric.
+    """
+    given: Evaluators = several(evaluators, "evaluators", "Sequence[Evaluator]")
+    if not given:
         raise ConfigError("there is no evaluator", hint="Pass at least one, BinaryClassificationEvaluator() say.")
-    if isinstance(evaluators, Mapping):
-        return dict(evaluators)
-    _refuse_overlap(evaluators)
-    return {str(place): evaluator for place, evaluator in enumerate(evaluators)}
+    for each in given.values() if isinstance(given, Mapping) else given:
+        if not isinstance(each, Evaluator):
+            raise ConfigError(
+                f"{class_name(each)} is no evaluator", hint='Pass st.RegressionEvaluator(label="y"), say.'
+            )
+    if not isinstance(given, Mapping):
+        _refuse_overlap(given)
+    return given
+
+
+def named_evaluators(evaluators: Evaluator | Evaluators) -> dict[str, Evaluator]:
+    """Return evaluators by name, those without one by number; raises as `as_evaluators`."""
+    given = as_evaluators(evaluators)
+    return dict(given) if isinstance(given, Mapping) else {str(place): each for place, each in enumerate(given)}
 
 
 def _refuse_overlap(evaluators: Sequence[Evaluator]) -> None:
@@ -144,7 +164,7 @@ def _refuse_overlap(evaluators: Sequence[Evaluator]) -> None:
             owner[name] = evaluator
 
 
-def _all_rows(schema: pa.Schema, evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> AllRows:
+def _all_rows(schema: pa.Schema, evaluators: Evaluator | Evaluators) -> AllRows:
     members = {name: evaluator.bind(schema) for name, evaluator in named_evaluators(evaluators).items()}
     return AllRows(members, schema, isinstance(evaluators, Mapping))
 

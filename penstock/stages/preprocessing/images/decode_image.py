@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import narwhals as nw
@@ -124,7 +125,8 @@ class DecodeImage(FilterStage):
         value, wanted = getattr(self, name), _CHANNELS[self.mode]
         several = isinstance(value, tuple | list)
         values = tuple(value) if several else (default if value is None else value,) * wanted
-        if len(values) != wanted or not all(np.isfinite(values)) or (name == "std" and not min(values) > 0):
+        finite = all(isinstance(each, Real) and np.isfinite(each) for each in values)
+        if len(values) != wanted or not finite or (name == "std" and not min(values) > 0):
             expected = f"{wanted} number(s), one a channel" + (", above 0" if name == "std" else "")
             raise wrong_parameter(self, name, expected)
         if several:

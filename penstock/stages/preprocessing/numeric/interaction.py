@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError
 from penstock.core.selectors import Columns, Selector, resolve
 from penstock.stages.base import check_types
+from penstock.stages.parameter_checks import check_declared
 from penstock.stages.preprocessing.numeric._products import Products
 
 
@@ -57,9 +58,8 @@ class Interaction(Products):
     columns: Sequence[Columns]  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        alone = isinstance(self.columns, str | Selector)
-        groups = (self.columns,) if alone else self.columns
-        named = tuple(each if isinstance(each, str | Selector) else tuple(each) for each in groups)
+        check_declared(self)
+        named = tuple(each if isinstance(each, str | Selector) else tuple(each) for each in self.columns)
         if len(named) < 2:
             raise ConfigError(
                 f"columns of Interaction are {self.columns!r}, expected two or more groups",
