@@ -276,6 +276,22 @@ def test_ranks_train_where_executors_come_as_they_are_needed():
     assert done.stdout.splitlines()[-1] == "1 6.0"
 
 
+@pytest.mark.slow
+@pytest.mark.faults
+def test_an_executor_that_dies_in_a_training_is_told_at_once_and_replaced(tmp_path):
+    job = Path(__file__).parent / "spark_lost_executor_job.py"
+    done = subprocess.run([sys.executable, str(job), str(tmp_path)], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    first, total = told["trained"]
+    assert (first in (4.0, 5.0), total) == (True, 20.0)  # 5 rounds of 2 ranks, and 5 more
+    (_, loss), (_, restart) = told["notes"]
+    assert "attempt 1 of 3 ended" in loss
+    assert restart == f"train: begins again after round {first:.0f}, on 2 rank(s)"
+    run = penstock.runs.Run.load(told["run"])
+    assert [each["text"] for each in run.info["events"]] == [loss, restart]
+
+
 def test_settings_for_one_machine_are_not_those_of_a_cluster(monkeypatch):
     """A page that is off, joins in eight tasks and an address on loopback are for this machine alone."""
     from pyspark import SparkConf
