@@ -29,7 +29,7 @@ class JobRequest:
     device : str, optional
         auto, cpu or gpu.
     staging_dir : path or URL, optional
-        Where rows that are joined, grouped or sorted are kept; on a cluster a directory that all machines share.
+        Where rows lie that are joined, grouped or sorted; on a cluster a directory that all machines share.
     conf : sequence of path
         YAML with sections engine and pipeline; later ones win.
     pipelines : path

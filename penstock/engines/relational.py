@@ -72,8 +72,8 @@ class RelationalEngine(Engine, ABC):
             raise ConfigError(
                 f"{label} {shown} {problem}",
                 hint="Name a directory that all machines mount, or a URL: on the command line --staging-dir, or"
-                f" staging_dir in the file of --engine; in Python {type(self).__name__}(staging_dir=...), or that of"
-                " query, from_dask and from_spark.",
+                f" staging_dir in the file of --engine; in Python {type(self).__name__}(staging_dir=...), or"
+                " staging_dir of query, from_dask and from_spark.",
             )
         return place
 

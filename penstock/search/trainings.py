@@ -107,7 +107,7 @@ def are_alone(plan: Plan, dataset: Dataset, options: SpmdOptions, parallelism: i
     if parallelism is not None:
         return parallelism > 1
     engine, trainers = dataset.engine, plan.trainers.items()
-    sizes = [training_bytes(plan.schemas[place], dataset, each.training_columns()) for place, each in trainers]
+    sizes = [training_bytes(plan.schemas[at], dataset, each.training_columns()) for at, each in trainers]
     return options.world_size in (None, 1) and engine.slots > 1 and all(is_small(size, engine) for size in sizes)
 
 

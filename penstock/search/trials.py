@@ -148,7 +148,7 @@ def plan_trials(
 def check_trainings(
     plan: Plan, dataset: Dataset, options: SpmdOptions, parallelism: int | None = None, *, refit: bool = False
 ) -> None:
-    """Refuse ranks as `check_ranks` does, unless every training is one rank beside others."""
+    """Refuse ranks as `check_ranks` does, unless every training runs as one rank among others."""
     if refit or not are_alone(plan, dataset, options, parallelism):
         check_ranks(plan.trainers.values(), dataset.engine, options)
 

@@ -56,13 +56,16 @@ def test_bad_news_waits_a_second_for_what_the_ranks_say_of_it() -> None:
 class Knowing(Threads):
     """Knows at once of a rank of the first attempt that it is lost, though it still shows signs of life."""
 
+    notes: Notes = field(default_factory=Notes)
     lost: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
+    said: list[int] = field(default_factory=list)
 
     def problem(self) -> str | None:
         return "executor 1 is gone" if self.lost.is_set() and not self.stopped.is_set() else None
 
     def stop(self) -> None:
+        self.said.append(len(self.notes.notes))
         self.stopped.set()
         super().stop()
 
@@ -83,24 +86,12 @@ LOSS = "train it: a rank was lost after round 4: executor 1 is gone; attempt 1 o
 RESTART = "train it: begins again after round 4, on 2 rank(s)"
 
 
-def test_news_of_a_loss_ends_the_attempt_and_loss_and_restart_are_said(data: dict[str, Dataset], notes: Notes) -> None:
-    launch = Knowing()
+def test_news_of_a_loss_is_said_and_ends_the_attempt_then_the_restart_is_said(
+    data: dict[str, Dataset], notes: Notes
+) -> None:
+    launch = Knowing(notes=notes)
     lose(launch, data)
-    assert (launch.started, notes.notes) == (2, [LOSS, RESTART])
-
-
-def test_a_loss_is_said_before_its_ranks_are_ended(data: dict[str, Dataset], notes: Notes) -> None:
-    @dataclass
-    class Slow(Knowing):
-        said: list[int] = field(default_factory=list)
-
-        def stop(self) -> None:
-            self.said.append(len(notes.notes))
-            super().stop()
-
-    launch = Slow()
-    lose(launch, data)
-    assert launch.said == [1, 2]
+    assert (launch.started, launch.said, notes.notes) == (2, [1, 2], [LOSS, RESTART])
 
 
 def test_loss_and_restart_are_in_the_record_in_runs_show_and_on_the_page(
