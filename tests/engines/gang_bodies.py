@@ -56,6 +56,10 @@ class AddUp:
             case "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "kill executor":
+                if os.fork() == 0:  # holds the connection open, so that its end tells nobody anything
+                    os.setsid()
+                    time.sleep(60)
+                    os._exit(0)
                 os.kill(psutil.Process(os.getppid()).ppid(), signal.SIGKILL)
                 time.sleep(300)  # until Spark's daemon, which has lost the executor, ends its workers
             case "freeze":

@@ -34,7 +34,7 @@ class Notes(Progress):
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     body = AddUp(rounds=10, fault="kill executor", at=5, marker=str(folder / "killed"))
-    options = SpmdOptions(world_size=2, timeout=200, checkpoint_interval=1)
+    options = SpmdOptions(world_size=2, timeout=30, checkpoint_interval=1)
     with SparkEngine(conf=CONF, device="cpu", progress=Notes()) as engine, runs.record(folder / "runs") as recording:
         trained = engine.spmd(body, {"train": engine.from_arrow(pa.table({"x": range(4)}))}, options)
     print(json.dumps({"trained": trained, "killed": (folder / "killed").stat().st_mtime, "run": recording.path}))

@@ -287,6 +287,7 @@ def test_an_executor_that_dies_in_a_training_is_said_at_once_and_in_the_record(t
     assert outcome["trained"]["total"] == 60.0  # 10 rounds of 0 + 1 + 2 + 3
     assert outcome["trained"]["from"] in (4, 5)
     assert loss.endswith("attempt 1 of 3 ended")
+    assert "no sign of life" not in loss  # for 30 s, while its connection stays open: Spark says it
     assert restart.endswith(f"begins again after round {outcome['trained']['from']}, on 2 rank(s)")
     events = penstock.runs.Run.load(outcome["run"]).info["events"]
     assert [each["text"] for each in events] == [line.split(" ", 1)[1] for line in (loss, restart)]

@@ -11,6 +11,7 @@ from penstock.engines.spark.classic.shipping import Broadcasted
 from penstock.engines.spark.tasks import RunRank
 from penstock.spmd import Assignment, RankAssignment
 
+_SPARK = "org.apache.spark.SparkException: "
 _REPLACING = 60.0
 """Seconds in which another executor is expected to come in place of one that was lost."""
 
@@ -48,7 +49,8 @@ class StageLaunch:
 
     def problem(self) -> str | None:
         """Return why Spark has given up on the stage, or on a rank, which it would begin again by itself."""
-        return self._job.problem() or self._job.setback()
+        ended = self._job.problem()
+        return self._job.setback() if ended is None else f"Spark gave up on the ranks: {ended.removeprefix(_SPARK)}"
 
     def stop(self) -> None:
         """Cancel what still runs, frozen ranks too, and wait until the slots are free."""
