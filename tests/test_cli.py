@@ -140,7 +140,8 @@ def test_options_reach_the_request(project, monkeypatch):
         "--data other.parquet --score s --test-fraction 0.3 --validation-fraction 0.1 --seed 5 --overwrite"
         " --format parquet --allow-unmanifested --max-bad-records 9 --engine dask --device gpu --conf a.yaml"
         " --conf b.yaml --set rounds=2 --memory-budget 1.5GiB"
-        " --pipelines elsewhere --world-size 3 --timeout 9 --max-restarts 1 --checkpoint-dir c --allow-insecure"
+        " --pipelines elsewhere --staging-dir /shared --world-size 3 --timeout 9 --max-restarts 1 --checkpoint-dir c"
+        " --allow-insecure"
     )
     main(["fit", "line", "--data", "data.parquet", "--out", "model", *more.split()])
     main(["explain", "line", "--data", "data.parquet", "--memory-budget", "1.5GiB"])
@@ -150,6 +151,7 @@ def test_options_reach_the_request(project, monkeypatch):
     assert (request.pipeline, request.out, request.score, request.overwrite) == ("line", "model", "s", True)
     assert (request.test_fraction, request.validation_fraction, request.seed) == (0.3, 0.1, 5)
     assert (request.format, request.allow_unmanifested, request.max_bad_records) == ("parquet", True, 9)
+    assert request.staging_dir == "/shared"
     assert (request.engine, request.device, list(request.conf)) == ("dask", "gpu", ["a.yaml", "b.yaml"])
     assert (list(request.set), request.pipelines) == (["rounds=2"], "elsewhere")
     spmd = request.spmd

@@ -17,7 +17,7 @@ from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline
 from penstock.cli.requests import DataRequest, JobRequest, PipelineRequest
 from penstock.config.settings import Settings, read_yaml
 from penstock.core.errors import SchemaDriftError
-from penstock.core.locations import local_path
+from penstock.core.locations import local_path, read_location
 from penstock.dataset.cast_as_fitted import cast_as_fitted, is_taken
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
@@ -93,7 +93,8 @@ def read_conf(job: JobRequest) -> dict[str, Settings]:
 
 def settings_of_engine(job: JobRequest, conf: Settings) -> EngineSettings:
     """Return the engine that a request or its files name."""
-    return engine_settings(job.engine, job.device, conf, conf_folder(job) / "engines")
+    staged = None if job.staging_dir is None else read_location(job.staging_dir, "staging_dir")
+    return engine_settings(job.engine, job.device, conf, conf_folder(job) / "engines", staging_dir=staged)
 
 
 def read_data(job: DataRequest, engine: Engine, types: Any) -> Dataset:

@@ -28,6 +28,8 @@ class JobRequest:
         local, dask, spark, a file of conf/engines, or a path.
     device : str, optional
         auto, cpu or gpu.
+    staging_dir : path or URL, optional
+        Where rows lie that are joined, grouped or sorted; on a cluster a directory that all machines share.
     conf : sequence of path
         YAML with sections engine and pipeline; later ones win.
     pipelines : path
@@ -40,6 +42,7 @@ class JobRequest:
 
     engine: str | None = None
     device: str | None = None
+    staging_dir: str | Path | None = None
     conf: Sequence[str | Path] = ()
     pipelines: str | Path = "pipelines"
     runs: str | Path | None = None

@@ -127,6 +127,9 @@ class Scheduler(Protocol):
     def usage(self, name: str, /) -> Usage | None:
         """Return what the workers hold under a name; None where that is not known."""
 
+    def ranks(self, options: Any, /, *, label: str = "train") -> int:
+        """Return how many ranks a training begins with; ConfigError where there is no room for those asked for."""
+
     def spmd(self, body: Any, datasets: Mapping[str, Any], options: Any, /, *, label: str = "train") -> Any:
         """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
 

@@ -20,7 +20,7 @@ from penstock.dataset.task_errors import translate_errors
 from penstock.engines.reading import Reading
 from penstock.frames import Kind
 from penstock.io import persisted
-from penstock.spmd import Body, SpmdOptions, run_alone
+from penstock.spmd import Body, SpmdOptions, rank_alone, run_alone
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -159,6 +159,18 @@ class Engine(Reading, Displayed, ABC):
                 tree.push(part)
         prune = translate_errors(work.prune)
         return [prune(tree.result()) for tree in trees]
+
+    def ranks(self, options: SpmdOptions, *, label: str = "train") -> int:
+        """Return how many ranks a training begins with; a fit asks before it reads anything.
+
+        An engine whose workers are not here overrides this; here there is one.
+
+        Raises
+        ------
+        ConfigError
+            There is no room for as many as are asked for.
+        """
+        return rank_alone(options, self)
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` on every rank at the same time, or on none; return what rank 0 returns.

@@ -71,7 +71,9 @@ class RelationalEngine(Engine, ABC):
             shown = f"has staging_dir {place.location}, which" if place.location else "needs staging_dir:"
             raise ConfigError(
                 f"{label} {shown} {problem}",
-                hint="Name a directory on a file system that all machines mount, or a URL, here or of the engine.",
+                hint="Name a directory that all machines mount, or a URL: on the command line --staging-dir, or"
+                f" staging_dir in the file of --engine; in Python {type(self).__name__}(staging_dir=...), or"
+                " staging_dir of query, from_dask and from_spark.",
             )
         return place
 

@@ -55,6 +55,8 @@ def engine_settings(
     conf: Settings,
     folder: Path,
     environ: Mapping[str, str] | None = None,
+    *,
+    staging_dir: str | None = None,
 ) -> EngineSettings:
     """Return the settings of the engine to use.
 
@@ -72,6 +74,8 @@ def engine_settings(
     environ : mapping, optional
         Where spark-submit is looked for, the process's environment by default. Under spark-submit the engine is Spark
         unless another is named, and its session is the submitted one: `folder` is not asked for ``spark``.
+    staging_dir : str, optional
+        Wins over that of the file.
 
     Raises
     ------
@@ -90,9 +94,9 @@ def engine_settings(
         found = _named(name, folder)
     else:
         found = conf if conf.values else _named("local", folder)
-    if device is not None:
-        found = Settings({"device": device}).over(found)
-    return _checked(found)
+    given = {"device": device, "staging_dir": staging_dir}
+    named = {key: value for key, value in given.items() if value is not None}
+    return _checked(Settings(named).over(found) if named else found)
 
 
 def _named(name: str, folder: Path) -> Settings:

@@ -21,7 +21,7 @@ from penstock.pipeline.plan import Level, Plan
 from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper
 from penstock.pipeline.refitting.warm_start import learn_on
 from penstock.pipeline.reuse import held_between_passes
-from penstock.pipeline.training import TrainerBody, Training
+from penstock.pipeline.training import TrainerBody, Training, check_ranks
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
@@ -77,6 +77,8 @@ class Fit:
 
     def run(self) -> tuple[Fitted, ...]:
         """Return what each stage learned."""
+        trainers = self.plan.trainers.items()
+        check_ranks([each for at, each in trainers if at not in self.done], self.dataset.engine, self.options)
         course = self.course()
         with held_between_passes(self.plan, self.dataset) as self.dataset:
             try:

@@ -65,6 +65,12 @@ class Plan:
         return as_trainer(self.stages[position], self.schemas[position])
 
     @property
+    def trainers(self) -> dict[int, Trainer]:
+        """The stages that learn from rows, by position."""
+        every = {position: self.trainer(position) for position in range(len(self.stages))}
+        return {position: trainer for position, trainer in every.items() if trainer is not None}
+
+    @property
     def requests(self) -> list[StatisticRequest]:
         """All statistics that are asked for."""
         return [request for level in self.levels if level.scan is not None for request in level.scan.requests]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.scheduler import Scheduler
 from penstock.dataset.dataset import Dataset
-from penstock.spmd import PreparedInputs, Rank, SpmdOptions, train
+from penstock.spmd import PreparedInputs, Rank, SpmdOptions, refuse_ports, train
 from penstock.stages.base import Fitted
 from penstock.stages.capabilities import DatasetStage
 from penstock.stages.step import capability
@@ -110,6 +110,24 @@ class Training:
         whole = capability(body.stage, DatasetStage)
         if whole is not None:
             return whole.learn_from(self.datasets["train"], self.body.learned)
-        alone = body.stage.tags.single_rank
-        options = replace(self.options, world_size=1) if alone else self.options
-        return train(engine, body, self.datasets, options, label=self.label)
+        return train(engine, body, self.datasets, _options_of(body.stage, self.options), label=self.label)
+
+
+def check_ranks(stages: Iterable[Trainer], engine: Scheduler, options: SpmdOptions) -> None:
+    """Refuse, before anything is read, ranks for which there is no room, and ports that nobody has allowed.
+
+    Raises
+    ------
+    ConfigError
+        As of `Engine.ranks`; InsecureClusterError for several ranks of XGBoost without ``allow_insecure``.
+    """
+    for stage in stages:
+        if capability(stage, DatasetStage) is None:
+            size = engine.ranks(_options_of(stage, options), label=f"train {stage.title}")
+            grows = options.elastic and not engine.in_process
+            if stage.tags.opens_ports:
+                refuse_ports(max(size, 2) if grows else size, options)
+
+
+def _options_of(stage: Trainer, options: SpmdOptions) -> SpmdOptions:
+    return replace(options, world_size=1) if stage.tags.single_rank else options

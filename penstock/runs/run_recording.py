@@ -75,6 +75,7 @@ class RunRecording:
             "engine": self.recorder.engine,
             "inputs": self.recorder.inputs,
             "outputs": self.recorder.outputs,
+            "events": self.recorder.events,
             "notes": [],
             "energy": self.meter.energy(self.recorder.tasks, tasks, seconds).to_dict(),
             **self.facts,

@@ -22,7 +22,9 @@ def explain_search(run: SearchRun) -> Explanation:
     study, folds = run.start(None), run.folds
     batch = study.ask()
     pipelines, _ = run.pipelines(batch)
-    plans, refused = plan_trials(pipelines, folds.dataset, run.evaluators)
+    plans, refused = plan_trials(
+        pipelines, folds.dataset, run.evaluators, run.options, run.parallelism, refit=run.refit
+    )
     if refused and not plans:
         raise next(iter(refused.values()))
     engine, rows = folds.dataset.engine, sum(fragment.rows for fragment in folds.dataset.fragments)
@@ -55,12 +57,7 @@ def _sharing(lanes: Sequence[Lane], dealt: Dataset) -> list[str]:
 
 
 def _trainings(plans: Mapping[int, Plan], dataset: Dataset, folds: int, parallelism: int | None) -> list[str]:
-    trainers = [
-        (plan, trainer)
-        for plan in plans.values()
-        for position in range(len(plan.stages))
-        if (trainer := plan.trainer(position)) is not None
-    ]
+    trainers = [(plan, trainer) for plan in plans.values() for trainer in plan.trainers.values()]
     if not trainers:
         return ["  no trainings: all is learned from statistics"]
     engine = dataset.engine

@@ -18,7 +18,7 @@ from penstock.pipeline.reuse import held_meanwhile
 from penstock.search.joint_scan import JointScan
 from penstock.search.search_result import mean_of
 from penstock.search.thinning import all_thinned
-from penstock.search.trials import run_trials
+from penstock.search.trials import check_trainings, run_trials
 from penstock.search.validation import as_folds
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.base import Evaluator, Evaluators
@@ -85,7 +85,7 @@ def learning_curve(
     if not isinstance(pipeline, Pipeline):
         raise ConfigError(f"learning_curve takes a Pipeline, found {pipeline!r:.100}")
     measures, of_rows = as_evaluators(evaluators), as_folds(dataset, folds)
-    pipeline.plan(dataset)
+    check_trainings(pipeline.plan(dataset), dataset, options or SpmdOptions())
     fractions = _fractions(sizes, of_rows)
     curve = all_thinned(of_rows, list(fractions.values()))
     rows = _by_size(_train_rows(curve), len(of_rows))

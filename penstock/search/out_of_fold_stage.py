@@ -89,7 +89,7 @@ class OutOfFoldStage(ABC):
         """Return the models of the folds, and that of all rows."""
         if not isinstance(self.pipeline, Pipeline):
             return [self.pipeline.fit(fold.train) for fold in folds], self.pipeline.fit(dataset)
-        scores = run_trials({0: self.pipeline}, folds, (), self.options)[0]
+        scores = run_trials({0: self.pipeline}, folds, (), self.options, refit=True)[0]
         if scores.error is not None:
             raise scores.error
         return scores.models, refit(self.pipeline, scores.watchers, dataset, self.options)

@@ -116,7 +116,10 @@ class SearchRun:
         """Return what became of each trial; raise the error where none of the first batch can even be planned."""
         pipelines, refused = self.pipelines(trials)
         try:
-            return run_trials(pipelines, folds, self.evaluators, self.options, self.parallelism) | refused
+            return (
+                run_trials(pipelines, folds, self.evaluators, self.options, self.parallelism, refit=self.refit)
+                | refused
+            )
         except (SchemaError, ConfigError) as error:
             if trials[0].number == 0:
                 raise

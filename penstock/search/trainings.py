@@ -15,9 +15,10 @@ from penstock.core.scheduler import Scheduler, map_all
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import prune
 from penstock.io.fragments import row_bytes
+from penstock.pipeline.plan import Plan
 from penstock.pipeline.training import JointBody, TrainerBody, Training
 from penstock.search.lanes import Lane
-from penstock.spmd import Assignment, PreparedInputs, train_in_process
+from penstock.spmd import Assignment, PreparedInputs, SpmdOptions, train_in_process
 
 _SHARE = 4
 """Trainings run side by side where the rows of each take no more than this part of a task's memory, read and made."""
@@ -99,6 +100,15 @@ def _parallelism(groups: Sequence[Group], engine: Scheduler) -> int:
 def _is_small(training: Training, engine: Scheduler) -> bool:
     columns, datasets = training.body.stage.training_columns(), training.datasets.values()
     return is_small(sum(training_bytes(dataset.schema, dataset, columns) for dataset in datasets), engine)
+
+
+def are_alone(plan: Plan, dataset: Dataset, options: SpmdOptions, parallelism: int | None) -> bool:
+    """Return whether the trainings of a plan run side by side, each as the only rank, see `train_lanes`."""
+    if parallelism is not None:
+        return parallelism > 1
+    engine, trainers = dataset.engine, plan.trainers.items()
+    sizes = [training_bytes(plan.schemas[at], dataset, each.training_columns()) for at, each in trainers]
+    return options.world_size in (None, 1) and engine.slots > 1 and all(is_small(size, engine) for size in sizes)
 
 
 def is_small(size: int, engine: Scheduler) -> bool:

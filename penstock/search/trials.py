@@ -11,11 +11,13 @@ from penstock.dataset.folds.folds import Folds
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Plan
+from penstock.pipeline.training import check_ranks
 from penstock.search.evaluating import LaneScores, evaluate_lanes
 from penstock.search.fitting import fit_lanes
 from penstock.search.lanes import Lane, LaneFit
 from penstock.search.search_result import mean_of
 from penstock.search.shared_steps import SharedSteps
+from penstock.search.trainings import are_alone
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted
 from penstock.stages.capabilities import DatasetStage
@@ -78,21 +80,24 @@ def run_trials(
     parallelism: int | None = None,
     *,
     on_training: bool = False,
+    refit: bool = False,
 ) -> dict[int, FoldScores]:
     """Fit pipelines, by the number of their trial, on all folds side by side, and evaluate them if there is by what.
 
     A trial that fails keeps none of the others from going on. With `on_training` they are also evaluated on the rows
-    that they were trained on.
+    that they were trained on; with `refit` one of them is to be fitted on all rows afterwards.
 
     Raises
     ------
     SchemaError, ConfigError
-        Before anything is read: no pipeline fits the columns, or none makes what an evaluator needs.
+        Before anything is read: no pipeline fits the columns, none makes what an evaluator needs, or ranks are refused,
+        see `check_ranks`.
     """
-    plans, refused = plan_trials(pipelines, folds.dataset, evaluators)
+    options = options or SpmdOptions()
+    plans, refused = plan_trials(pipelines, folds.dataset, evaluators, options, parallelism, refit=refit)
     if refused and not plans:
         raise next(iter(refused.values()))
-    lanes = start_lanes(plans, folds, options or SpmdOptions())
+    lanes = start_lanes(plans, folds, options)
     fit_lanes(lanes, folds.dealt, parallelism)
     evaluations = evaluate_lanes(lanes, folds.dealt, evaluators) if evaluators else {}
     of_training = evaluate_lanes(lanes, folds.dealt, evaluators, "train") if on_training else {}
@@ -115,7 +120,13 @@ def _fold_scores(lanes: Sequence[Lane], evaluations: LaneScores, training: LaneS
 
 
 def plan_trials(
-    pipelines: Mapping[int, Pipeline], dataset: Dataset, evaluators: Evaluators
+    pipelines: Mapping[int, Pipeline],
+    dataset: Dataset,
+    evaluators: Evaluators,
+    options: SpmdOptions,
+    parallelism: int | None,
+    *,
+    refit: bool,
 ) -> tuple[dict[int, Plan], dict[int, PenstockError]]:
     """Return the plans by trial, and why there are none of others."""
     plans: dict[int, Plan] = {}
@@ -125,12 +136,21 @@ def plan_trials(
         try:
             plans[number] = pipeline.plan(dataset)
             _check_partitioned(plans[number])
+            check_trainings(plans[number], dataset, options, parallelism, refit=refit)
             for evaluator in members:
                 evaluator.bind(plans[number].schemas[-1])
         except PenstockError as error:
             plans.pop(number, None)
             refused[number] = error
     return plans, refused
+
+
+def check_trainings(
+    plan: Plan, dataset: Dataset, options: SpmdOptions, parallelism: int | None = None, *, refit: bool = False
+) -> None:
+    """Refuse ranks as `check_ranks` does, unless every training runs as one rank among others."""
+    if refit or not are_alone(plan, dataset, options, parallelism):
+        check_ranks(plan.trainers.values(), dataset.engine, options)
 
 
 def _check_partitioned(plan: Plan) -> None:
@@ -162,8 +182,7 @@ def start_lanes(plans: Mapping[int, Plan], folds: Folds, options: SpmdOptions) -
 
 def watching(plan: Plan) -> list[int]:
     """Return the positions of trainers that watch rows that they are not trained on."""
-    trainers = {position: plan.trainer(position) for position in range(len(plan.stages))}
-    return [position for position, trainer in trainers.items() if trainer and trainer.watches_validation]
+    return [position for position, trainer in plan.trainers.items() if trainer.watches_validation]
 
 
 def refit(pipeline: Pipeline, watchers: Watchers, dataset: Dataset, options: SpmdOptions | None) -> PipelineModel:

@@ -32,11 +32,7 @@ def run_alone(
     PenstockError, UserCodeError
         What the body raised.
     """
-    if options.world_size not in (None, 1):
-        raise ConfigError(
-            f"world_size is {options.world_size}, but the {engine.name} engine has one rank", hint="Use Dask or Spark."
-        )
-    assignment = Assignment.of(body, datasets, 1, engine.kind, threads)
+    assignment = Assignment.of(body, datasets, rank_alone(options, engine), engine.kind, threads)
     total = getattr(body, "rounds", 0)
     with checkpoint_store(options, body, datasets, 1) as store, engine.progress.track(label, total) as track:
         communicator = SoloCommunicator(store, track.advance)
@@ -44,6 +40,15 @@ def run_alone(
         result = _run(rank, label)
         store.clear()
         return result
+
+
+def rank_alone(options: SpmdOptions, engine: Scheduler) -> int:
+    """Return 1, the ranks of a process; ConfigError where more are asked for."""
+    if options.world_size not in (None, 1):
+        raise ConfigError(
+            f"world_size is {options.world_size}, but the {engine.name} engine has one rank", hint="Use Dask or Spark."
+        )
+    return 1
 
 
 def train_in_process(assignment: Assignment, label: str) -> Any:

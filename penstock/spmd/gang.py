@@ -9,10 +9,12 @@ import itertools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.errors import StageTimeoutError, WorkerLostError
 from penstock.core.progress import Track
+from penstock.core.recording import note_event
 from penstock.spmd import messages as m
 from penstock.spmd.assignment import Assignment, Body, RankAssignment
 from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
@@ -20,6 +22,7 @@ from penstock.spmd.collectives import Collectives
 from penstock.spmd.fingerprint import checkpoint_store
 from penstock.spmd.growth import Grown, Growth
 from penstock.spmd.listener import Listener
+from penstock.spmd.news import News
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.peers import Peers, RankLost
 from penstock.spmd.xgboost_ports import Rendezvous, refuse_ports
@@ -35,7 +38,7 @@ class Launch(Protocol):
     """Ranks that an engine has been asked to start."""
 
     def problem(self) -> str | None:
-        """Return why the engine has given up on them, if it has."""
+        """Return why the engine has given up on one of them, if it has; asked once a second, until all are done."""
 
     def stop(self) -> None:
         """End those that still run, and wait (not for ever) until their slots are free."""
@@ -86,25 +89,33 @@ def run_gang(
         refuse_ports(size if room is None else max(size, 2), options)
     rounds, started = int(getattr(body, "rounds", 0)), itertools.count()
     losses: list[str] = []
+    more: int | None = None
+
+    def tell(text: str) -> None:
+        engine.progress.note(f"{label}: {text}")
+        note_event(f"{label}: {text}")
+
     with checkpoint_store(options, body, datasets, None if options.elastic else size) as store:
         while len(losses) <= options.max_restarts:
             assignment = Assignment.of(body, datasets, size, engine.kind, threads)
             growth = None if room is None else Growth(size, rounds, lambda: options.ranks_within(room()))
-            with engine.progress.track(label, rounds) as track:
+            resumed = tell if losses and more is None else lambda text: None
+            with (
+                engine.progress.track(label, rounds) as track,
+                _Attempt(next(started), size, host, options, store, track, growth, resumed) as attempt,
+            ):
+                more = None
                 try:
-                    attempt = _Attempt(next(started), size, host, options, store, track, growth)
                     result = attempt.run(launch, assignment)
+                    store.clear()
+                    return result
                 except RankLost as loss:
                     losses.append(str(loss))
-                    size = size if room is None else options.ranks_within(room())
-                    engine.progress.note(f"{label}: {loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
-                    continue
-                except Grown as more:
-                    size = more.size
-                    engine.progress.note(f"{label}: workers came, so it begins again on {size} ranks from a checkpoint")
-                    continue
-            store.clear()
-            return result
+                    tell(f"{loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
+                except Grown as grown:
+                    more = grown.size
+                    tell(f"workers came, so it begins again on {more} ranks from a checkpoint")
+            size = more or (size if room is None else options.ranks_within(room()))
     raise WorkerLostError(
         f"{label} lost a rank in each of {len(losses)} attempt(s). Last: {losses[-1]}",
         hint="Look at that worker's log; raise max_restarts if workers are expected to go away.",
@@ -114,8 +125,8 @@ def run_gang(
     )
 
 
-class _Attempt:
-    """One start of all ranks, and the conversation with them."""
+class _Attempt(ExitStack):
+    """One start of all ranks, and the conversation with them; they are ended when it is left."""
 
     def __init__(
         self,
@@ -126,8 +137,10 @@ class _Attempt:
         store: CheckpointStore,
         track: Track,
         growth: Growth | None,
+        resumed: Callable[[str], None],
     ) -> None:
-        self._number, self._growth = number, growth
+        super().__init__()
+        self._number, self._growth, self._resumed = number, growth, resumed
         self._size, self._host, self._options, self._store, self._track = size, host, options, store, track
         self._peers = Peers(options.timeout)
         self._rendezvous = Rendezvous(size, host, options)
@@ -136,18 +149,16 @@ class _Attempt:
 
     def run(self, launch: Launcher, assignment: Assignment) -> Any:
         key = secrets.token_bytes(32)
-        with Listener(self._host, key, self._options.timeout, backlog=self._size + 8) as listener:
-            ranks = launch(self._places(listener.address, key), assignment)
-            try:
-                self._await_ranks(ranks, listener)
-                self._start()
-                self._converse()
-                return self._results[0]
-            finally:
-                listener.close()
-                self._peers.close()
-                ranks.stop()
-                self._rendezvous.close()
+        listener = self.enter_context(Listener(self._host, key, self._options.timeout, backlog=self._size + 8))
+        self.callback(self._rendezvous.close)
+        ranks = launch(self._places(listener.address, key), assignment)
+        for close in (ranks.stop, self._peers.close, listener.close):  # the last one first
+            self.callback(close)
+        news = News(ranks.problem)
+        self._await_ranks(news, listener)
+        self._start()
+        self._converse(news)
+        return self._results[0]
 
     def _places(self, address: tuple[str, int], key: bytes) -> list[RankAssignment]:
         o = self._options
@@ -158,7 +169,7 @@ class _Attempt:
             for index in range(self._size)
         ]
 
-    def _await_ranks(self, ranks: Launch, listener: Listener) -> None:
+    def _await_ranks(self, news: News, listener: Listener) -> None:
         deadline = time.monotonic() + self._options.start_timeout
         while missing := self._peers.missing(self._size):
             if time.monotonic() > deadline:
@@ -168,20 +179,23 @@ class _Attempt:
                     hint="Free slots of the cluster, ask for fewer ranks (world_size), or raise start_timeout.",
                 )
             self._peers.admit(listener.arrivals(_TICK / 10))
-            if (problem := ranks.problem()) is not None:
+            if (problem := news.bad(grace=0.0)) is not None:
                 raise RankLost(f"the ranks did not start: {problem}")
 
     def _start(self) -> None:
         checkpoint = self._store.load()
         self._peers.rounds = checkpoint.rounds if checkpoint else 0
         self._track.advance(self._peers.rounds)
+        self._resumed(f"begins again after round {self._peers.rounds}, on {self._size} rank(s)")
         self._peers.broadcast(m.Start(checkpoint))
 
-    def _converse(self) -> None:
+    def _converse(self, news: News) -> None:
         while len(self._results) < self._size:
             for index, message in self._peers.receive(_TICK):
                 self._handle(index, message)
             self._peers.check()
+            if (problem := news.bad()) is not None:
+                raise RankLost(f"a rank was lost after round {self._peers.rounds}: {problem}")
 
     def _handle(self, index: int, message: object) -> None:
         match message:

@@ -155,6 +155,10 @@ class _GangEngine(LocalEngine):
         self.results: list[Any] = []
         self._run = run
 
+    def ranks(self, options: SpmdOptions, *, label: str = "train") -> int:
+        """Return 1: the gang has its own number, and its own word on ports."""
+        return 1
+
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` on every rank, whatever the options say of their number."""
         self.results = self._run(body, datasets)

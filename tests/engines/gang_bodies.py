@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import psutil
 
 from penstock.errors import DataValueError
 from penstock.spmd import Rank
@@ -19,8 +21,8 @@ from penstock.spmd import Rank
 class AddUp:
     """Adds the values of ``x`` on all ranks once a round; gives the total, and the rows and threads of each rank.
 
-    ``fault`` ("kill", "freeze", "bad value" or "crash") befalls ``rank`` after round ``at``; where ``marker`` is given,
-    only as long as that file is not there, and it is made then.
+    ``fault`` ("kill", "kill executor", "freeze", "bad value" or "crash") befalls ``rank`` after round ``at``; where
+    ``marker`` is given, only as long as that file is not there, and it is made then.
     """
 
     rounds: int = 3
@@ -53,6 +55,13 @@ class AddUp:
         match self.fault:
             case "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "kill executor":
+                if os.fork() == 0:  # holds the connection open, so that its end tells nobody anything
+                    os.setsid()
+                    time.sleep(60)
+                    os._exit(0)
+                os.kill(psutil.Process(os.getppid()).ppid(), signal.SIGKILL)
+                time.sleep(300)  # until Spark's daemon, which has lost the executor, ends its workers
             case "freeze":
                 os.kill(os.getpid(), signal.SIGSTOP)
             case "bad value":

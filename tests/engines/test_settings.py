@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock.config.settings import Settings, read_yaml
 from penstock.engines.dask.settings import DaskSettings
+from penstock.engines.local import LocalEngine
 from penstock.engines.local.settings import LocalSettings
 from penstock.engines.settings import engine_settings
 from penstock.engines.spark.settings import SparkSettings
@@ -51,6 +53,25 @@ def test_a_section_is_used_where_there_is_no_name(tmp_path):
 def test_the_device_option_wins(tmp_path):
     (tmp_path / "mine.yaml").write_text("engine: dask\ndevice: gpu")
     assert _settings("mine", "cpu", folder=tmp_path) == DaskSettings(device="cpu")
+
+
+def test_the_staging_dir_option_wins_and_holds_for_a_submitted_session_too(tmp_path):
+    (tmp_path / "mine.yaml").write_text("engine: dask\nstaging_dir: /there")
+    for name, environ, expected in (
+        ("mine", {}, DaskSettings(staging_dir="/shared")),
+        (None, {}, LocalSettings(staging_dir="/shared")),
+        (None, SUBMITTED, SparkSettings(staging_dir="/shared")),
+    ):
+        assert engine_settings(name, None, Settings(), tmp_path, environ, staging_dir="/shared") == expected
+
+
+def test_an_engine_whose_workers_share_no_disk_says_which_options_name_one(monkeypatch):
+    monkeypatch.setattr(LocalEngine, "unshared", lambda self: "the workers are elsewhere")
+    rows = LocalEngine(device="cpu").from_arrow(pa.table({"x": [1]}))
+    with pytest.raises(ConfigError, match="group_by needs staging_dir: the workers are elsewhere") as caught:
+        rows.group_by("x").agg(n="len").to_arrow()
+    for option in ("--staging-dir", "staging_dir in the file of --engine", "LocalEngine(staging_dir=...)"):
+        assert option in caught.value.hint
 
 
 def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):

@@ -276,6 +276,23 @@ def test_ranks_train_where_executors_come_as_they_are_needed():
     assert done.stdout.splitlines()[-1] == "1 6.0"
 
 
+@pytest.mark.slow
+@pytest.mark.faults
+def test_an_executor_that_dies_in_a_training_is_said_at_once_and_in_the_record(tmp_path):
+    job = Path(__file__).parent / "spark_lost_executor_job.py"
+    done = subprocess.run([sys.executable, str(job), str(tmp_path)], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr[-3000:]
+    *_, loss, restart, last = done.stdout.splitlines()
+    outcome = json.loads(last)
+    assert outcome["trained"]["total"] == 60.0  # 10 rounds of 0 + 1 + 2 + 3
+    assert outcome["trained"]["from"] in (4, 5)
+    assert loss.endswith("attempt 1 of 3 ended")
+    assert "no sign of life" not in loss  # for 30 s, while its connection stays open: Spark says it
+    assert restart.endswith(f"begins again after round {outcome['trained']['from']}, on 2 rank(s)")
+    events = penstock.runs.Run.load(outcome["run"]).info["events"]
+    assert [each["text"] for each in events] == [line.split(" ", 1)[1] for line in (loss, restart)]
+
+
 def test_settings_for_one_machine_are_not_those_of_a_cluster(monkeypatch):
     """A page that is off, joins in eight tasks and an address on loopback are for this machine alone."""
     from pyspark import SparkConf

@@ -49,6 +49,9 @@ class GangEngine(LocalEngine):
         super().__init__(device=device, progress=progress)
         self.launch = Processes()
 
+    def ranks(self, options: SpmdOptions, *, label: str = "train") -> int:
+        return options.world_size or 1
+
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        size = options.world_size or 1
+        size = self.ranks(options)
         return run_gang(self.launch, body, datasets, options, self, size=size, threads=1, host="127.0.0.1", label=label)

@@ -6,7 +6,7 @@ that an engine is given.
 
 from penstock.core.recording.meter import PHASES, count, measure
 from penstock.core.recording.recorded import RecordedTask, RecordedWork
-from penstock.core.recording.recorder import Recorder, Span, active_recorder, note_output, recording, step
+from penstock.core.recording.recorder import Recorder, Span, active_recorder, note_event, note_output, recording, step
 from penstock.core.recording.task_record import TaskRecord
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "active_recorder",
     "count",
     "measure",
+    "note_event",
     "note_output",
     "recording",
     "step",

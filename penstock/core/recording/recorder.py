@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.recording.recorded import Recorded
 from penstock.core.recording.task_record import TaskRecord
 from penstock.core.recording.task_recording import Counters, Ticket
+from penstock.core.redaction import presentable
 
 if TYPE_CHECKING:
     from penstock.core.scheduler import Scheduler
@@ -64,6 +65,7 @@ class Recorder:
     tasks: list[TaskRecord] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     engine: dict[str, Any] = field(default_factory=dict)
     run_id: str = ""
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -157,6 +159,13 @@ def note_output(output: Mapping[str, Any]) -> None:
     recorder = active_recorder()
     if recorder is not None:
         recorder.outputs.append(dict(output))
+
+
+def note_event(text: str) -> None:
+    """Take note of something that befell the work, now, where anything is recorded: a rank was lost, say."""
+    recorder = active_recorder()
+    if recorder is not None:
+        recorder.events.append({"time": time.time(), "text": presentable(text)})
 
 
 @contextmanager

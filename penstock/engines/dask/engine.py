@@ -181,26 +181,33 @@ class DaskEngine(RelationalEngine):
             pruned = [tasks.submit(prune_state, tasks.shared, tree.result()) for tree in trees]
             return [tasks.result(future) for future in pruned]
 
-    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        """Run the ranks as one task on each of as many workers; one alone on this machine's CPUs in this process.
-
-        Ranks that share the cores of a machine are slower than one with all of them, and need ports to talk.
-        """
-        threads = self.client.nthreads()
-        room = max(len(threads), dask_workers.expected_workers(self.client))
-        together = self.kind == "cpu" and session.is_on_this_machine(self.client) and not options.elastic
-        size = options.world_size or (1 if together else room)
+    def ranks(self, options: SpmdOptions, *, label: str = "train") -> int:
+        """Return how many ranks a training begins with: one a worker, or one alone on this machine's CPUs."""
+        workers = len(self.client.nthreads())
         if options.elastic:
-            size = options.ranks_within(len(threads))
-        elif size > room:
+            return options.ranks_within(workers)
+        room = max(workers, dask_workers.expected_workers(self.client))
+        size = options.world_size or (1 if self._ranks_share_cores else room)
+        if size > room:
             raise ConfigError(
                 f"world_size is {size}, but the Dask cluster has {room} worker(s), which run a rank each",
                 hint="Ask for fewer ranks, or start more workers.",
                 stage=label,
                 engine=self.name,
             )
+        return size
 
-        if together and size == 1:
+    @property
+    def _ranks_share_cores(self) -> bool:
+        return self.kind == "cpu" and session.is_on_this_machine(self.client)
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run the ranks as one task on each of as many workers; one alone on this machine's CPUs in this process.
+
+        Ranks that share the cores of a machine are slower than one with all of them, and need ports to talk.
+        """
+        size = self.ranks(options, label=label)
+        if size == 1 and self._ranks_share_cores and not options.elastic:
             cores = min(self.slots, devices.usable_cores())
             return run_alone(body, datasets, options, self, label, threads=cores)
 
@@ -208,7 +215,7 @@ class DaskEngine(RelationalEngine):
             workers = dask_workers.await_workers(self.client, len(places), options.start_timeout)
             return RankTasks(self._tasks(label, assignment), places, workers)
 
-        per_rank, host = min(threads.values(), default=1), session.host(self.client)
+        per_rank, host = min(self.client.nthreads().values(), default=1), session.host(self.client)
         more = (lambda: len(self.client.nthreads())) if options.elastic else None
         return run_gang(
             launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label, room=more

@@ -10,7 +10,6 @@ from penstock.core.notices import get_logger
 from penstock.engines.dask.tasks import Tasks
 from penstock.spmd import RankAssignment, run_rank
 
-_LOOK = 1.0
 _ANSWER = 2.0
 _PATIENCE = 5.0
 _RESTART = 6.0
@@ -23,14 +22,13 @@ class RankTasks:
 
     def __init__(self, tasks: Tasks, places: Sequence[RankAssignment], workers: Sequence[str]) -> None:
         self._tasks, self._client = tasks, tasks.client
-        self._next_look = 0.0
         self._workers = {
             tasks.submit(run_rank, place, tasks.shared, workers=[worker]): worker
             for place, worker in zip(places, workers, strict=True)
         }
 
     def problem(self) -> str | None:
-        """Return why a rank cannot join: its task failed, or its worker is gone."""
+        """Return why a rank is lost: its task failed, or its worker is gone."""
         for index, (future, worker) in enumerate(self._workers.items()):
             if future.status == "error":
                 error = future.exception()
@@ -40,9 +38,6 @@ class RankTasks:
         return self._gone()
 
     def _gone(self) -> str | None:
-        if time.monotonic() < self._next_look:
-            return None
-        self._next_look = time.monotonic() + _LOOK
         alive = self._client.nthreads()
         for index, (future, worker) in enumerate(self._workers.items()):
             if worker not in alive and not future.done():

@@ -187,24 +187,28 @@ class SparkEngine(RelationalEngine):
 
         return [open_outcome(data) for _, data in sorted(self._outcomes(work, items, label, plan))]
 
-    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        """Run the ranks as one barrier stage: all tasks start together.
-
-        Under dynamic allocation, which has no barrier stages, Spark is asked for executors until all ranks are there,
-        for as long as ``start_timeout``; unless given, there are as many ranks as the executors there have slots.
-        """
+    def ranks(self, options: SpmdOptions, *, label: str = "train") -> int:
+        """Return how many ranks a training begins with: as many as run at once, one where they share a machine."""
         room = self._cluster.ranks(self.kind)
-        size = options.world_size or self._cluster.ranks_by_default(self.kind)
         if options.elastic:
-            size = options.ranks_within(room)
-        elif size > room and not self._cluster.is_elastic:
+            return options.ranks_within(room)
+        size = options.world_size or self._cluster.ranks_by_default(self.kind)
+        if size > room and not self._cluster.is_elastic:
             raise ConfigError(
                 f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
                 hint="Ask for fewer ranks, or give the application more executors or cores.",
                 stage=label,
                 engine=self.name,
             )
+        return size
 
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run the ranks as one barrier stage: all tasks start together.
+
+        Under dynamic allocation, which has no barrier stages, Spark is asked for executors until all ranks are there,
+        for as long as ``start_timeout``; unless given, there are as many ranks as the executors there have slots.
+        """
+        size = self.ranks(options, label=label)
         launch = partial(self._driver.launch, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
         more = partial(self._cluster.ranks, self.kind) if options.elastic else None

@@ -21,7 +21,7 @@ from penstock.runs.fields import flatten
 from penstock.runs.run import Run
 
 _ELSEWHERE = frozenset(
-    ("spans", "inputs", "outputs", "format", "run_id", "kind", "name", "started", "seconds", "status")
+    ("spans", "inputs", "outputs", "events", "format", "run_id", "kind", "name", "started", "seconds", "status")
 )
 _MOST_FACTS = 200
 _JOULES_OF_WH = 3600.0

@@ -40,12 +40,19 @@ def find_notable(run: Run) -> list[Remark]:
     'ValueError: no'
     """
     slots, spans, process = slot_times(run), span_times(run), process_time(run)
-    return [*_error(run), *_phases(run), *_lagging(run, spans), *_waits(slots), *_process(process), *_memory(run)]
+    told = [*_error(run), *_events(run)]
+    return [*told, *_phases(run), *_lagging(run, spans), *_waits(slots), *_process(process), *_memory(run)]
 
 
 def _error(run: Run) -> Iterator[Remark]:
     if run.info.get("error"):
         yield Remark("error", str(run.info["error"]))
+
+
+def _events(run: Run) -> Iterator[Remark]:
+    """Yield what befell the run, in order; `runs show` has a line a subject, so that each has its second in it."""
+    for event in run.info.get("events") or []:
+        yield Remark(f"after {event['time'] - run.info['started']:.1f} s", str(event["text"]))
 
 
 def _phases(run: Run) -> Iterator[Remark]:

@@ -67,6 +67,12 @@ class RddCluster(Cluster):
         while self.executors < self._asked_for() and time.monotonic() < deadline:
             time.sleep(0.1)
 
+    def await_room(self, kind: str, ranks: int, seconds: float) -> None:
+        """Wait until so many ranks can start, at most so long: a barrier stage that cannot, Spark tries every 15 s."""
+        deadline = time.monotonic() + seconds
+        while not self.is_elastic and self.ranks(kind) < ranks and time.monotonic() < deadline:
+            time.sleep(0.2)
+
     def everywhere(self, function: Everywhere, label: str) -> list[Any]:
         tasks = min(_SURVEYED, max(1, self.slots))
         with self.environment(self.task_cpus):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark import RDD, InheritableThread, SparkContext
+from pyspark import RDD, InheritableThread, SparkContext, SparkStageInfo
 
 from penstock.engines.spark.job import CANCELLING, ENDING, Job
 
@@ -63,9 +63,21 @@ class RddJob(Job):
         task = re.search(r"Task (\d+) in stage (\d+)\.", text)
         return int(task[1]) if task and int(task[2]) == self.first_stage() else None
 
+    def setback(self) -> str | None:
+        """Return what Spark has begun again, if anything: a stage as a whole, as it does of barriers, or tasks."""
+        for info in self._infos():
+            if info.currentAttemptId > 0:
+                return f"Spark lost a worker of stage {info.stageId} and begins the stage again"
+            if info.numFailedTasks > 0:
+                return f"Spark lost {info.numFailedTasks} task(s) of stage {info.stageId}: an executor or worker ended"
+        return None
+
     def _active(self) -> int:
+        return sum(info.numActiveTasks for info in self._infos())
+
+    def _infos(self) -> list[SparkStageInfo]:
         infos = (self._context.statusTracker().getStageInfo(stage) for stage in self._stages())
-        return sum(info.numActiveTasks for info in infos if info is not None)
+        return [info for info in infos if info is not None]
 
     def _stages(self) -> list[int]:
         tracker = self._context.statusTracker()

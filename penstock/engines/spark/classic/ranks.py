@@ -11,6 +11,10 @@ from penstock.engines.spark.classic.shipping import Broadcasted
 from penstock.engines.spark.tasks import RunRank
 from penstock.spmd import Assignment, RankAssignment
 
+_SPARK = "org.apache.spark.SparkException: "
+_REPLACING = 60.0
+"""Seconds in which another executor is expected to come in place of one that was lost."""
+
 
 class StageLaunch:
     """A `penstock.spmd.Launch` of RDDs.
@@ -32,6 +36,7 @@ class StageLaunch:
     def __init__(
         self, cluster: RddCluster, label: str, places: Sequence[RankAssignment], assignment: Assignment
     ) -> None:
+        cluster.await_room(assignment.kind, len(places), min(_REPLACING, places[0].start_timeout))
         context, profile = cluster.context, cluster.rank_profile(assignment.kind)
         self._shipped = Broadcasted.of(context, assignment)
         rdd = context.parallelize([(place.index, pickle.dumps(place)) for place in places], len(places))
@@ -43,8 +48,9 @@ class StageLaunch:
         self._job = RddJob(context, ranks, label).start()
 
     def problem(self) -> str | None:
-        """Return why Spark has given up on the stage, if it has."""
-        return self._job.problem()
+        """Return why Spark has given up on the stage, or on a rank, which it would begin again by itself."""
+        ended = self._job.problem()
+        return self._job.setback() if ended is None else f"Spark gave up on the ranks: {ended.removeprefix(_SPARK)}"
 
     def stop(self) -> None:
         """Cancel what still runs, frozen ranks too, and wait until the slots are free."""
