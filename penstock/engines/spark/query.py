@@ -90,9 +90,9 @@ class SparkQueries(QueryEngine):
         native = self._session.read.schema(spark_schema(dataset.schema)).parquet(
             *(f"file://{path}" for path in files.paths)
         )
-        texts = {field.name: column(field.name) for field in dataset.schema if field.type == pa.string()}
         # Spark itself takes any bytes for a text, and counts and compares them.
-        frame = as_lazy(native.withColumns({name: sf.validate_utf8(text) for name, text in texts.items()}))
+        texts = {each.name: sf.validate_utf8(column(each.name)) for each in dataset.schema if each.type == pa.string()}
+        frame = as_lazy(native.withColumns(texts) if texts else native)
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
         numbers = [nw.when(~number.is_nan()).then(number) for number in floating]
         return frame.with_columns(*numbers) if numbers else frame
