@@ -122,6 +122,8 @@ def test_days_and_hours_are_those_of_the_zone(engine, zone):
     times = [datetime.datetime(2018, 11, 3, hour, 30, tzinfo=datetime.UTC) for hour in (0, 3, 4, 23)]
     here = [time.astimezone(zoneinfo.ZoneInfo(zone)) for time in times]
     data = engine.from_arrow(pa.table({"row": range(4), "at": pa.array(times, pa.timestamp("us", zone))}))
-    made = data.sort("row").with_columns(hour=nw.col("at").dt.hour(), day=nw.col("at").dt.day()).to_arrow()
+    made = (
+        data.unique("row").with_columns(hour=nw.col("at").dt.hour(), day=nw.col("at").dt.day()).sort("row").to_arrow()
+    )
     assert made["hour"].to_pylist() == [time.hour for time in here]
     assert made["day"].to_pylist() == [time.day for time in here]
