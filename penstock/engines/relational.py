@@ -129,6 +129,8 @@ class RelationalEngine(Engine, ABC):
         SchemaError
             A column of `order_by` or `schema` is not in the result; on Spark also: a dataset has a type that Spark
             lacks (nanoseconds, durations, times of day).
+        InputError
+            A file cannot be read, whichever engine reads it: the error of a plain read, with file and column.
         ConfigError
             The function is none, SQL text say; there is no dataset; or the workers are on other machines and
             `staging_dir` is not given.
@@ -139,9 +141,9 @@ class RelationalEngine(Engine, ABC):
         -----
         Frames hold null for what is missing, and no NaN; a NaN that the query makes is null in the result. In a join
         a null key matches nothing, in a group-by null is a key. Query engines differ in this: sums of floats in their
-        last bits; unsigned integers are wider signed ones on Spark, where also a name with a dot or a backquote cannot
-        be used in an expression; a sort within the function fails on Dask where there are nulls (use `order_by`), and
-        so do windows in an order (use `window`).
+        last bits; unsigned integers are wider signed ones on Spark, unless `schema` says otherwise, where also a name
+        with a dot or a backquote cannot be used in an expression of the function; a sort within the function fails on
+        Dask where there are nulls (use `order_by`), and so do windows in an order (use `window`).
 
         Polars reads datasets in the columns that the query needs, Dask in tasks of the graph. Spark reads Parquet files
         itself where it reads them as Penstock does; any other dataset is staged for it.

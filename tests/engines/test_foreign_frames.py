@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 
 import narwhals as nw
 import pyarrow as pa
@@ -112,6 +113,30 @@ class TestSpark:
         by_name = spark.session.sql(f"SELECT score({', '.join(model.input_columns)}) made FROM rows_to_score").toArrow()
         assert by_column.cast(scored.select(by_column.column_names).schema) == scored.select(by_column.column_names)
         assert by_name["made"].to_pylist() == scored["probability"].to_pylist()
+
+    def test_a_session_of_ones_own_runs_functions_on_this_python(self, spark, model, scored, monkeypatch, subtests):
+        session, context = spark.session, spark.session.sparkContext
+        frame, right = session.createDataFrame(TABLE), scored["probability"].to_pylist()
+        score = partial(model.to_spark_udf, "probability")
+
+        def by_name():
+            session.udf.register("score_here", score())
+            return frame.selectExpr(f"score_here({', '.join(model.input_columns)}) AS probability")
+
+        ways = {
+            "an engine": lambda: model.transform(ps.SparkEngine(session, device="cpu").from_arrow(TABLE)).to_spark(),
+            "a frame": lambda: model.transform(frame),
+            "a function": lambda: frame.select(
+                model.to_spark_udf("probability")(*model.input_columns).alias("probability")
+            ),
+            "a function of SQL": by_name,
+        }
+        monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+        for name, run in ways.items():
+            with subtests.test(name), monkeypatch.context() as another:
+                another.setattr(context, "pythonExec", "/another/python3")
+                another.setattr(context, "environment", {})
+                assert run().toArrow()["probability"].to_pylist() == right
 
     def test_rows_that_come_in_many_batches_are_scored_in_their_order(self, spark, model, scored):
         from penstock.engines.spark.query import set_for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
 import narwhals as nw
@@ -23,6 +24,9 @@ TABLE = pa.table(
     }
 )
 TYPES = dict(zip(TABLE.schema.names, TABLE.schema.types, strict=True))
+ODD = {
+    "at": pa.timestamp("us"), "there": pa.timestamp("us", "America/New_York"), "small": pa.uint8(), "a.b": pa.float64(),
+}  # fmt: skip
 NATIVE = {
     "revenue": nw.col("x") * (1 - nw.col("y")),
     "charge": nw.col("x") * (1 - nw.col("y")) * (nw.col("i") + nw.col("y")),
@@ -64,5 +68,13 @@ def test_what_may_differ_is_left_to_polars():
         "a cast to text": nw.col("n").cast(nw.String),
         "in an argument": nw.col("x") * (nw.col("n") + 1),
         "a column that is not there": nw.col("absent") * 2.0,
+        "a time by the clocks of this machine": nw.col("at") > datetime.datetime(2024, 3, 1),
+        "one of several": nw.col("at").is_in([datetime.datetime(2024, 3, 1)]),
+        "the hour in another zone": nw.col("there").dt.year() > 2023,
+        "an integer that Spark has wider": nw.col("small") == 2,
+        "a name that cannot be said": nw.col("a.b") == 2.0,
+        "a type that Spark lacks": nw.lit(None, nw.UInt8),
     }.items():
-        assert not is_native(expression, TYPES), why
+        assert not is_native(expression, TYPES | ODD), why
+    assert is_native(nw.col("a.b"), TYPES | ODD)
+    assert is_native(nw.col("at").dt.year() > 2023, TYPES | ODD)

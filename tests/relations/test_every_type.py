@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import zoneinfo
+
 import narwhals as nw
 import polars as pl
 import pyarrow as pa
@@ -114,11 +117,13 @@ def test_keys_of_two_widths_meet_in_an_as_of_join(engines):
     assert made.to_arrow()["value"].to_pylist() == list(range(40))
 
 
-@pytest.mark.spark
-def test_integers_wider_than_sparks_are_calculated_with_as_elsewhere(engines, local):
-    values = pa.table({"row": [0, 1], "n": pa.array([200, 255], pa.uint8())})
-    made = [
-        engine.from_arrow(values).sort("row").with_columns(half=nw.col("n") // 2).to_arrow()
-        for engine in (engines.get("spark"), local)
-    ]
-    assert made[0].equals(made[1])
+@pytest.mark.parametrize("zone", ["America/New_York", "America/Sao_Paulo", "UTC"])
+def test_days_and_hours_are_those_of_the_zone(engine, zone):
+    times = [datetime.datetime(2018, 11, 3, hour, 30, tzinfo=datetime.UTC) for hour in (0, 3, 4, 23)]
+    here = [time.astimezone(zoneinfo.ZoneInfo(zone)) for time in times]
+    data = engine.from_arrow(pa.table({"row": range(4), "at": pa.array(times, pa.timestamp("us", zone))}))
+    made = (
+        data.unique("row").with_columns(hour=nw.col("at").dt.hour(), day=nw.col("at").dt.day()).sort("row").to_arrow()
+    )
+    assert made["hour"].to_pylist() == [time.hour for time in here]
+    assert made["day"].to_pylist() == [time.day for time in here]

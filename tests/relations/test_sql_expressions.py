@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import zoneinfo
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 from duck_tables import duck
 from sql_tables import ask, check, close
+
+from penstock.errors import ConfigError
 
 PARTS = ("year", "quarter", "month", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 DECIMALS = (125, -75, 0, 9999, 250, None, 5, 700, -110)
@@ -146,3 +149,42 @@ AGGREGATES = {
 def test_an_aggregate_is_that_of_duckdb_of_rows_of_one_and_of_none(local, subtests):
     for where in ("TRUE", "id > 99", "id = 4"):
         check_each(local, subtests, AGGREGATES, where, order="")
+
+
+SKIPPED = [("America/Sao_Paulo", 2018, 11, 4), ("Asia/Beirut", 2024, 3, 31), ("America/Havana", 2024, 3, 10)]
+"""Zones, and days there that have no midnight."""
+ZONED = [*SKIPPED, ("America/New_York", 2024, 3, 10), ("Atlantic/Azores", 2024, 3, 31)]
+
+
+@pytest.mark.parametrize(("zone", "year", "month", "day"), ZONED)
+def test_a_time_in_a_zone_is_compared_with_a_day_by_the_clocks_there(local, zone, year, month, day):
+    first = datetime.datetime(year, month, day - 1, 12, tzinfo=datetime.UTC)
+    times = [first + datetime.timedelta(minutes=30 * place) for place in range(96)]
+    table = local.from_arrow(pa.table({"at": pa.array(times, pa.timestamp("us", zone))}))
+    wanted = datetime.date(year, month, day)
+    right = [time for time in times if time.astimezone(zoneinfo.ZoneInfo(zone)).date() >= wanted]
+    for text in (f"'{wanted}'", f"DATE '{wanted}'"):
+        made = local.sql(f"SELECT at FROM t WHERE at >= {text}", t=table).to_arrow()["at"]
+        assert made.cast(pa.timestamp("us", "UTC")).to_pylist() == right
+
+
+def test_a_text_with_an_offset_is_that_instant_and_without_one_a_time_of_the_zone(local):
+    moment = datetime.datetime(2024, 3, 10, 7, tzinfo=datetime.UTC)  # when clocks in New York go from 2 to 3
+    table = local.from_arrow(pa.table({"at": pa.array([moment], pa.timestamp("us", "America/New_York"))}))
+    for time in ("07:00:00+00:00", "02:00:00-05:00", "02:00:00", "03:00:00"):
+        assert local.sql(f"SELECT at FROM t WHERE at = '2024-03-10 {time}'", t=table).count() == 1, time
+
+
+def test_an_offset_beside_a_time_without_a_zone_is_refused(local):
+    with pytest.raises(ConfigError, match=r"SQL, line 1, column .*has an offset, and timestamp\[us\] has no zone"):
+        ask(local, "SELECT id FROM v WHERE moment > '2024-03-01 00:00:00+01:00'", v=VALUES)
+
+
+def test_union_all_takes_lists_and_structs_and_what_compares_them_is_refused(engine):
+    rows = pa.table({"k": [1, 2], "l": [[1], None], "s": pa.array([{"a": 1}, None])})
+    table = engine.from_arrow(rows)
+    made = engine.sql("SELECT k, l, s FROM t UNION ALL SELECT k + 2, l, s FROM t", t=table).to_arrow()
+    assert made.to_pylist() == [*rows.to_pylist(), *({**row, "k": row["k"] + 2} for row in rows.to_pylist())]
+    for how in ("UNION", "INTERSECT", "EXCEPT"):
+        with pytest.raises(ConfigError, match=rf"SQL, line 1.*{how} compares rows, and column 'l' is list"):
+            engine.sql(f"SELECT l FROM t {how} SELECT l FROM t", t=table)

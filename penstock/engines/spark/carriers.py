@@ -95,12 +95,14 @@ def _taken(field: StructField, label: str) -> pa.Field:
 
 def as_declared(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     """Return a frame with the columns of `schema` alone, in the types that hold theirs."""
-    types, wanted = {each.name: each.dataType for each in frame.schema}, spark_schema(schema)
-    if [(each.name, each.dataType.simpleString()) for each in wanted] == [
-        (name, kind.simpleString()) for name, kind in types.items()
-    ]:
+    wanted = spark_schema(schema)
+    if _shown(wanted) == _shown(frame.schema):
         return frame
     return frame.select(*(column(each.name).cast(each.dataType).alias(each.name) for each in wanted))
+
+
+def _shown(columns: StructType) -> list[tuple[str, str]]:
+    return [(each.name, each.dataType.simpleString()) for each in columns]
 
 
 def column(name: str) -> Column:

@@ -52,7 +52,9 @@ class SparkEngine(RelationalEngine):
     ----------
     session : SparkSession, optional
         An existing session, of Spark Connect too; `close` leaves it running. Without it the one that runs in this
-        process is used in the same way; if there is none, one is started, and stopped by `close`.
+        process is used in the same way; if there is none, one is started, and stopped by `close`. On this machine
+        Python functions of the session run, from then on, on the Python of this process unless ``PYSPARK_PYTHON`` is
+        set.
     conf : mapping, optional
         Spark's settings by their own names, for a session to be started: ``spark.master`` (``local[*]`` unless given
         here or to spark-submit), ``spark.app.name``, ... On this machine it listens on loopback only, without a UI.

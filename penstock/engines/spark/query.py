@@ -90,9 +90,11 @@ class SparkQueries(QueryEngine):
         native = self._session.read.schema(spark_schema(dataset.schema)).parquet(
             *(f"file://{path}" for path in files.paths)
         )
-        texts = {field.name: column(field.name) for field in dataset.schema if field.type == pa.string()}
-        # Spark itself takes any bytes for a text, and counts and compares them.
-        frame = as_lazy(native.withColumns({name: sf.validate_utf8(text) for name, text in texts.items()}))
+        # Spark itself takes any bytes for a text, and counts and compares them; files of a manifest hold texts.
+        is_own = all(piece.sha256 is not None for piece in files.pieces)
+        names = [] if is_own else [field.name for field in dataset.schema if field.type == pa.string()]
+        texts = {name: sf.validate_utf8(column(name)) for name in names}
+        frame = as_lazy(native.withColumns(texts) if texts else native)
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
         numbers = [nw.when(~number.is_nan()).then(number) for number in floating]
         return frame.with_columns(*numbers) if numbers else frame
