@@ -25,7 +25,8 @@ COLUMNS = {"inputCol", "inputCols", "outputCol", "outputCols", "featuresCol", "l
 WRAPPED = """## By `SklearnEstimator`
 
 `SklearnEstimator(estimator, ...)` fits an estimator on one rank, on a matrix of all rows in memory, and scores every
-partition where it is; its docstring says which of them can be saved.
+partition where it is. What could not be saved is refused before the fit: of neighbours what has a tree, as most have
+unless `algorithm="brute"`, and what is below.
 
 """
 

@@ -308,6 +308,16 @@ def test_a_model_with_a_file_outside_its_folder_is_not_loaded(dataset, ratings):
             changed(ratings, lambda row, path=path: {**row, "path": path}).transform(dataset)
 
 
+def test_a_model_that_names_what_lies_within_it_is_saved_and_loaded(dataset, tmp_path):
+    from pyspark.ml.clustering import BisectingKMeans
+
+    maker = partial(BisectingKMeans, k=2, maxIter=2, seed=1, featuresCol="vector", predictionCol="side")
+    model = ps.Pipeline(st.SparkMLEstimator(maker)).fit(dataset)
+    model.save(tmp_path / "model")
+    sides = ps.PipelineModel.load(tmp_path / "model").transform(dataset).to_arrow()["side"].to_pylist()
+    assert [{"side": side} for side in sides] == scored_by_spark(built(maker), dataset, ["side"])
+
+
 def test_a_stage_of_a_saved_model_needs_no_spark_to_be_read(ratings, hide_modules, tmp_path):
     ratings.save(tmp_path / "model")
     hide_modules("pyspark")

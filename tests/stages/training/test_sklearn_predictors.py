@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import sklearn.experimental.enable_halving_search_cv  # noqa: F401
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
-from sklearn.cluster import Birch, BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.cross_decomposition import CCA, PLSCanonical, PLSRegression
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor
@@ -44,8 +44,6 @@ DEPTHS = {"tree__max_depth": [1, 2]}
 LINES = [("line", LinearRegression())]
 
 ESTIMATORS = [
-    Birch(n_clusters=2),
-    BisectingKMeans(2, random_state=0),
     CCA(n_components=1),
     Chain([("scale", StandardScaler()), ("stack", STACK)]),
     GridSearchCV(STACK, DEPTHS, cv=2),
@@ -83,7 +81,8 @@ def fitted(estimator: Any) -> Any:
 
 def test_all_estimators_of_scikit_learn_that_predict_and_transform_are_tried_here():
     both = {name for name, each in all_estimators() if hasattr(each, "predict") and hasattr(each, "transform")}
-    assert both == {type(each).__name__ for each in ESTIMATORS}
+    refused = {"Birch", "BisectingKMeans"}  # fitted, they could not be saved
+    assert both == {type(each).__name__ for each in ESTIMATORS} | refused
 
 
 @pytest.mark.thorough

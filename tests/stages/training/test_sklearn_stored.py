@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import Birch, KMeans
+from sklearn.cluster import Birch, BisectingKMeans, KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -35,16 +35,18 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, SplineTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
 
 from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import ArtifactError, ArtifactVersionError, UnsupportedStepError, UntrustedArtifactError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob
-from penstock.stages.training.sklearn._store import TRUSTED, InMemory, fitted_estimator, installed, store
+from penstock.stages.training.sklearn import _fit
+from penstock.stages.training.sklearn._store import TRUSTED, fitted_estimator, installed, store
 
 ROWS = 80
 X = np.random.default_rng(7).normal(size=(ROWS, 4))
@@ -90,8 +92,7 @@ def results(estimator: Any, x: np.ndarray) -> list[np.ndarray]:
     return [np.asarray(getattr(estimator, name)(x)) for name in methods]
 
 
-def read(blob: Blob | InMemory) -> Any:
-    assert isinstance(blob, Blob), blob
+def read(blob: Blob) -> Any:
     return fitted_estimator({"estimator": blob, "sklearn": installed()})
 
 
@@ -187,24 +188,70 @@ class Mine(BaseEstimator):
 
 
 NOT_STORABLE = [
-    (Mine(), r"Mine\(\) cannot be stored without running code: it is made of .*Mine"),
-    (FunctionTransformer(lambda x: x), "cannot be stored without running code"),
-    (Birch(), "Birch.* cannot be stored without running code: it is .*not supported"),
-    (KNeighborsClassifier(algorithm="kd_tree"), r"made of .*KDTree, which cannot be stored"),
+    (Mine(), r"Mine\(\) cannot be stored without running code: it is made of .*Mine", []),
+    (FunctionTransformer(lambda x: x), "cannot be stored without running code", []),
+    (Birch(), "Birch.* cannot be stored without running code: it is .*not supported", []),
+    (KNeighborsClassifier(), r"KNeighborsClassifier\(\) cannot be stored .* made of .*KDTree", [40]),
+    (make_pipeline(StandardScaler(), BisectingKMeans(2)), "made of .*BisectingTree", [40]),
+    (SplineTransformer(), "made of .*BSpline", [40]),
 ]
 
 
-def test_what_would_run_code_is_refused_when_it_is_saved(fitted, tmp_path, subtests):
-    for estimator, reason in NOT_STORABLE:
-        model, data = fitted(estimator, "y" if isinstance(estimator, KNeighborsClassifier) else None)
-        with subtests.test(reason):
-            made = model.transform(data).to_arrow()
-            assert made.num_rows == ROWS
-            if isinstance(estimator, Mine):
-                np.testing.assert_allclose(made["transformed"].to_pylist(), X - X.mean(axis=0))
-            with pytest.raises(UnsupportedStepError, match=reason):
-                model.save(tmp_path / "model")
-            assert not (tmp_path / "model").exists()
+@pytest.fixture
+def rows_fitted(monkeypatch) -> list[int]:
+    """How many rows estimators are fitted on, where a few of 80 are tried first."""
+    sizes, own = [], _fit.fit
+    monkeypatch.setattr(_fit, "_FEW", 40)
+    monkeypatch.setattr(_fit, "_TIMES", 2)
+    monkeypatch.setattr(
+        _fit, "fit", lambda estimator, rows, *more: sizes.append(len(rows.x)) or own(estimator, rows, *more)
+    )
+    return sizes
+
+
+def test_what_would_run_code_is_refused_before_the_fit_on_all_rows(fitted, rows_fitted, subtests):
+    for estimator, reason, few in NOT_STORABLE:
+        rows_fitted.clear()
+        with subtests.test(reason), pytest.raises(UnsupportedStepError, match=reason) as caught:
+            fitted(estimator, "y" if isinstance(estimator, KNeighborsClassifier) else None)
+        assert (rows_fitted, "algorithm='brute'" in caught.value.hint) == (few, True)
+
+
+def test_what_a_few_rows_do_not_suffice_for_is_fitted_on_all(fitted, rows_fitted):
+    fitted(KNeighborsClassifier(60, algorithm="brute"))
+    assert rows_fitted == [40, 80]
+
+
+TREES = ("KNeighbors", "RadiusNeighbors", "NearestNeighbors", "LocalOutlierFactor")
+REFUSED = {
+    "Birch", "BisectingKMeans", "FeatureAgglomeration", "Isomap", "LocallyLinearEmbedding", "SplineTransformer",
+}  # fmt: skip
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore")
+def test_every_estimator_of_scikit_learn_is_stored_or_among_those_refused(subtests):
+    seen = set()
+    for name, kind in all_estimators():
+        if not {"predict", "transform"} & {*dir(kind)}:
+            continue  # nothing to score with
+        try:
+            estimator = kind()
+            few = {"n_estimators": 2, "max_iter": 3, "novelty": True, "max_iters": 3, "n_iter": 250, "max_depth": 2}
+            estimator.set_params(**{each: few[each] for each in few.keys() & estimator.get_params()})
+            estimator.fit(np.abs(X), Y > 0)
+        except (TypeError, ValueError, AttributeError):  # it takes other estimators, texts, or another number of labels
+            continue
+        seen.add(name)
+        with subtests.test(name):
+            try:
+                assert type(read(store(estimator))) is kind
+            except UnsupportedStepError:
+                assert name in REFUSED or name.startswith(TREES)
+            else:
+                assert name not in REFUSED
+    assert seen >= REFUSED
+    assert len(seen) > 120
 
 
 # What somebody else could have written

@@ -18,6 +18,8 @@ from penstock.core.locations import is_url
 from penstock.io.sinks.part_folder import PartFolder
 
 _PACKAGES = ("pyspark.ml.", "org.apache.spark.ml.", "spark_rapids_ml.")
+_WITHIN = ("org.apache.spark.mllib.clustering.BisectingKMeansModel",)
+"""Classes of other packages that models of Spark ML's own name in their files; Spark makes nothing by such a name."""
 _FILES = pa.schema({"path": pa.string(), "content": pa.binary()})
 
 
@@ -87,7 +89,7 @@ def _check_classes(name: str, files: pa.Table) -> None:
         if not parts or path != "/".join(parts) or {"..", "/"} & {*parts}:
             raise UntrustedArtifactError(f"the model of {name} has a file {path!r}, outside its folder")
         names += _classes(path, content) if "metadata" in parts else []
-    foreign = [each for each in names if not each.startswith(_PACKAGES)]
+    foreign = [each for each in names if not each.startswith(_PACKAGES) and each not in _WITHIN]
     if foreign:
         raise UntrustedArtifactError(
             f"the model of Spark ML names the class {foreign[0]!r:.200}, which is not Spark ML's own",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.errors import ConfigError, UnsupportedStepError
+from penstock.core.errors import ConfigError
 from penstock.core.extras import importing, require_module
 from penstock.stages.training.cuml._estimators import Entry, entry_of
 from penstock.stages.training.sklearn._kinds import Described
@@ -119,14 +119,11 @@ def check_twin(estimator: Any, stage: str) -> None:
     UnsupportedStepError
         The parameters hold code, a function say.
     """
-    from penstock.stages.training.sklearn._store import InMemory, store
+    from penstock.stages.training.sklearn._store import store
 
     try:
         twin = estimator._get_cpu_class()(**estimator._params_to_cpu())
     except ValueError as error:
         problem = f"{estimator!r:.200} has no twin in scikit-learn, as which it would be kept: {error}"
         raise ConfigError(problem, hint="Change the parameter that it names.", stage=stage) from error
-    stored = store(twin)
-    if isinstance(stored, InMemory):
-        problem = f"{estimator!r:.200} cannot be stored without running code: it is {stored.reason}"
-        raise UnsupportedStepError(problem, hint="Use no functions or classes of your own.", stage=stage)
+    store(twin, stage)

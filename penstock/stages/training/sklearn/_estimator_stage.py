@@ -29,7 +29,7 @@ from penstock.stages.training.sklearn._rules import rules, value_error
 from penstock.statistics import Checks, RowCount, Statistic
 
 if TYPE_CHECKING:
-    from penstock.stages.training.sklearn._fit import ToRows
+    from penstock.stages.training.sklearn._fit import Rows, ToRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +95,9 @@ class EstimatorStage(Trainer):
     @abstractmethod
     def _to_fit(self, rank: Rank) -> Any:
         """Return a copy of the estimator, to be fitted on `rank`; ConfigError where it cannot be."""
+
+    def _try_out(self, estimator: Any, rows: Rows, threads: int) -> None:
+        """Raise UnsupportedStepError for an estimator that could not be kept once it is fitted on all rows."""
 
     @abstractmethod
     def _reader(self, learned: Fitted) -> ToRows:
@@ -223,6 +226,7 @@ class EstimatorStage(Trainer):
 
         estimator = self._to_fit(rank)
         rows = fit.read(rank, self._reader(learned), learned["rows"], self.memory_limit)
+        self._try_out(estimator, rows, rank.threads)
         with fit.values_refused(self._described.text[:200], self.inputs()):
             warned = fit.fit(estimator, rows, self._described.weight_argument, rank.threads)
             fitted = {**self._learn(estimator, learned), "warnings": warned}

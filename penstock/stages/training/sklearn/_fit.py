@@ -23,6 +23,8 @@ from penstock.stages.training._finite import finite_matrix
 _SHARE = 4
 """The matrix may take this part of the memory of a machine or a GPU: estimators make copies, and results need room."""
 _MOST_WARNINGS = 20
+_FEW, _TIMES = 500, 10
+"""An estimator is tried out on about so many rows, where there are ten times as many: it costs next to nothing then."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,14 @@ def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
     own = _rows(_stack(rank.batches("train", convert.columns, convert), rows, convert), convert)
     check_weights(convert.weight, _largest_weight(own))
     return own
+
+
+def few(rows: Rows) -> Rows | None:
+    """Return some of the rows, evenly; None where they are no small part of them."""
+    step = len(rows.x) // _FEW
+    if step < _TIMES:
+        return None
+    return Rows(*(None if each is None else each[::step] for each in (rows.x, rows.label, rows.weight)))
 
 
 def read_share(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> tuple[Rows, list[int]]:

@@ -14,10 +14,9 @@ import json
 import threading
 import warnings
 import zipfile
-from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.core.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
+from penstock.core.errors import ArtifactError, ArtifactVersionError, UnsupportedStepError, UntrustedArtifactError
 from penstock.core.extras import importing
 from penstock.stages.base import Blob, Fitted
 
@@ -53,26 +52,23 @@ TRUSTED = frozenset(
 _lock = threading.Lock()
 
 
-@dataclass(frozen=True)
-class InMemory:
-    """A fitted estimator that cannot be stored; it scores as long as this process and its workers live."""
-
-    estimator: Any = field(compare=False)
-    reason: str
-
-    def __repr__(self) -> str:
-        return self.reason
-
-
-def store(estimator: Any) -> Blob | InMemory:
-    """Return an estimator as a skops file, or as it is where that cannot be."""
+def store(estimator: Any, stage: str | None = None) -> Blob:
+    """Return an estimator as a skops file; UnsupportedStepError where it cannot be one without running code."""
     skops = _skops()
     try:
         data = _canonical(skops.dumps(estimator))
     except skops.exceptions.UnsupportedTypeException as error:
-        return InMemory(estimator, str(error))
-    found = _untrusted(data)
-    return InMemory(estimator, f"made of {', '.join(found)}") if found else Blob(KIND, data)
+        reason = str(error)
+    else:
+        found = _untrusted(data)
+        if not found:
+            return Blob(KIND, data)
+        reason = f"made of {', '.join(found)}"
+    raise UnsupportedStepError(
+        f"{' '.join(repr(estimator).split()):.500} cannot be stored without running code: it is {reason}",
+        hint="Use no functions or classes of your own, and of scikit-learn's neighbours algorithm='brute'.",
+        stage=stage,
+    )
 
 
 def fitted_estimator(fitted: Fitted) -> Any:
@@ -87,12 +83,9 @@ def fitted_estimator(fitted: Fitted) -> Any:
     ArtifactError
         skops cannot read it.
     """
-    stored = fitted["estimator"]
-    if isinstance(stored, InMemory):
-        return stored.estimator
     _check_version(fitted["sklearn"])
     with _lock:
-        return _load(stored)
+        return _load(fitted["estimator"])
 
 
 @functools.lru_cache(maxsize=8)

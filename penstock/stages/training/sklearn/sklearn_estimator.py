@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import UnsupportedStepError
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.classes import classes_of
@@ -13,7 +12,7 @@ from penstock.stages.training.sklearn._estimator_stage import EstimatorStage
 from penstock.stages.training.sklearn._kinds import Described, describe, kept, to_fit, unfitted
 
 if TYPE_CHECKING:
-    from penstock.stages.training.sklearn._fit import ToRows
+    from penstock.stages.training.sklearn._fit import Rows, ToRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,8 @@ class SklearnEstimator(EstimatorStage):
         classifier has a fraction, a weight is negative, all are 0, there is one class or more than 1,000. Also when
         predicting: a feature, or what the estimator gives, is infinite. And whatever values the estimator refuses.
     UnsupportedStepError
-        When saving: the estimator cannot be stored without running code, see below.
+        Before the fit on all rows: the estimator, unfitted or fitted on a few rows, cannot be stored without running
+        code, see below.
     ArtifactVersionError, UntrustedArtifactError
         When scoring with a loaded model: it was fitted by another minor version of scikit-learn, or is not to be
         trusted.
@@ -104,7 +104,7 @@ class SklearnEstimator(EstimatorStage):
 
     An estimator of cuML is fitted on the GPU of the rank, and kept as its counterpart of scikit-learn, which cuML makes
     of it (``as_sklearn()``); that one scores, on a CPU, so that a model needs neither GPU nor cuML. Among the steps of
-    a `Pipeline` it is not converted, and not saved. `CumlEstimator` leaves the matrix on the GPU, and knows before the
+    a `Pipeline` it is not converted, and refused. `CumlEstimator` leaves the matrix on the GPU, and knows before the
     fit what can be kept. Prefer cuML where the fit is what takes long, as that of support vectors or of a forest on
     many rows, and a few copies of the matrix have room in the memory of one GPU. Small matrices only wait for a GPU;
     and what does not fit on one rank is for stages that train on all of them, as `XGBoostClassifier`,
@@ -128,18 +128,28 @@ class SklearnEstimator(EstimatorStage):
         return describe(self.estimator)
 
     def _check_storable(self) -> None:
-        from penstock.stages.training.sklearn._store import InMemory, store
+        from penstock.stages.training.sklearn._store import store
 
-        stored = store(kept(self.estimator))
-        if isinstance(stored, InMemory):
-            raise UnsupportedStepError(
-                f"{self._described.text:.500} cannot be stored without running code: it is {stored.reason}",
-                hint="Use estimators of scikit-learn, without functions or classes of your own.",
-                stage=self.title,
-            )
+        store(kept(self.estimator), self.title)
 
     def _to_fit(self, rank: Rank) -> Any:
-        return to_fit(self.estimator, on_gpu=rank.kind == "gpu")
+        estimator = to_fit(self.estimator, on_gpu=rank.kind == "gpu")
+        self._check_storable()
+        return estimator
+
+    def _try_out(self, estimator: Any, rows: Rows, threads: int) -> None:
+        """Raise UnsupportedStepError where the estimator, fitted on a few of very many rows, cannot be stored."""
+        from penstock.stages.training.sklearn import _fit as fit
+        from penstock.stages.training.sklearn._store import store
+
+        few, trial = fit.few(rows), unfitted(estimator)
+        if few is None:
+            return
+        try:
+            fit.fit(trial, few, self._described.weight_argument, threads)
+        except Exception:  # they may be too few for it: the fit on all rows has the last word
+            return
+        store(kept(trial), self.title)
 
     def _reader(self, learned: Fitted) -> ToRows:
         from penstock.stages.training.sklearn._fit import ToRows
@@ -149,4 +159,4 @@ class SklearnEstimator(EstimatorStage):
     def _learn(self, estimator: Any, learned: Fitted) -> Fitted:
         from penstock.stages.training.sklearn import _store as store
 
-        return {"estimator": store.store(kept(estimator)), "sklearn": store.installed(), **learned}
+        return {"estimator": store.store(kept(estimator), self.title), "sklearn": store.installed(), **learned}
