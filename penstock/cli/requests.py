@@ -48,7 +48,8 @@ class JobRequest:
     runs: str | Path | None = None
     alarms: str | Path | None = None
 
-    __post_init__ = settle_several
+    def __post_init__(self) -> None:
+        settle_several(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,9 +214,8 @@ class TrainRequest(EvaluationRequest, RankOptions):
                 raise ConfigError(f"{name} is given, and mlflow is not", hint="Say where MLflow is: --mlflow URI.")
 
     def _refuse_without_test_rows(self, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) and not self.test_fraction:
-                raise ConfigError(f"test_fraction is 0, so there are no rows to {name}", hint=f"Leave {name} out.")
+        for name in (each for each in names if getattr(self, each) and not self.test_fraction):
+            raise ConfigError(f"test_fraction is 0, so there are no rows to {name}", hint=f"Leave {name} out.")
 
 
 @dataclass(frozen=True, kw_only=True)

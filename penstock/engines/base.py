@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from penstock import devices
 from penstock.core.displayed import Displayed
@@ -102,7 +102,8 @@ class Engine(Reading, Displayed, ABC):
     included.
     """
 
-    __new__ = with_known_keywords
+    if not TYPE_CHECKING:  # who would take what it returns for Any
+        __new__ = with_known_keywords
 
     name: ClassVar[str]
     arity: ClassVar[int] = ARITY

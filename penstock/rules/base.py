@@ -72,7 +72,8 @@ class DatasetRule(ABC):
         When a dataset is checked, before rows are read: a column is missing, or of a type that does not suit.
     """
 
-    __new__ = with_known_keywords
+    if not TYPE_CHECKING:  # who would take what it returns for Any
+        __new__ = with_known_keywords
 
     _: KW_ONLY
     severity: str = "error"

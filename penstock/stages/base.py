@@ -116,7 +116,8 @@ class Stage(ABC):
     stages do besides, as leaving columns out, has a contract of its own in `penstock.stages.capabilities`.
     """
 
-    __new__ = with_known_keywords
+    if not TYPE_CHECKING:  # who would take what it returns for Any
+        __new__ = with_known_keywords
 
     version: ClassVar[int] = 1
     tags: ClassVar[Tags] = Tags()

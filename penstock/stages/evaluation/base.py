@@ -41,7 +41,8 @@ class Evaluator(ABC):
         A metric is not known, or none is asked for.
     """
 
-    __new__ = with_known_keywords
+    if not TYPE_CHECKING:  # who would take what it returns for Any
+        __new__ = with_known_keywords
 
     metrics: tuple[str, ...] | None = field(default=None, kw_only=True)
     larger_better: ClassVar[Mapping[str, bool]]

@@ -125,7 +125,7 @@ class DecodeImage(FilterStage):
         value, wanted = getattr(self, name), _CHANNELS[self.mode]
         several = isinstance(value, tuple | list)
         values = tuple(value) if several else (default if value is None else value,) * wanted
-        finite = all(isinstance(each, Real) and np.isfinite(each) for each in values)
+        finite = all(isinstance(each, Real) and np.isfinite(float(each)) for each in values)
         if len(values) != wanted or not finite or (name == "std" and not min(values) > 0):
             expected = f"{wanted} number(s), one a channel" + (", above 0" if name == "std" else "")
             raise wrong_parameter(self, name, expected)
