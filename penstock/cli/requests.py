@@ -87,11 +87,6 @@ class CheckRequest(DataRequest):
         A YAML file of rules, or the name of one in conf/rules.
     memory_budget : str, optional
         Memory of a process for counting values, 4GiB say; half of it unless given.
-
-    Examples
-    --------
-    >>> CheckRequest(data=["data/*.parquet"], rules="conf/rules/clicks.yaml").memory_budget is None
-    True
     """
 
     rules: str | Path
