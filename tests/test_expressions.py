@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock import frames
 from penstock.errors import ConfigError, SchemaError
 from penstock.expressions import parse
-from penstock.expressions.aggregates import columns_in, walk
+from penstock.expressions.trees import columns_in, walk
 
 TABLE = pa.table(
     {

@@ -39,6 +39,8 @@ CONDITIONS = {
     "small integers divided": nw.col("a") / 3 == 5 / 3,
     "floor of null": nw.col("x").floor() < 2,
     "a date": nw.col("day") > nw.lit(datetime.date(2026, 1, 2)),
+    "a root that is none": ~(nw.col("x").sqrt() > 1),
+    "a quotient that is none": (nw.col("x") * 0 / nw.col("b")).is_null(),
 }
 VALUES = {
     "null or true": (nw.col("a") > 1) | (nw.col("b") > 1),
@@ -46,6 +48,7 @@ VALUES = {
     "a logarithm of null": (nw.col("x") + 1).log(),
     "a date": nw.col("day"),
     "a constant": nw.lit(1.0),
+    "a root that is filled": nw.col("x").sqrt().fill_null(0.0),
 }
 
 

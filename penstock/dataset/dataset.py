@@ -35,6 +35,7 @@ from penstock.dataset.state_cache.caching import CachingStates, kept_states
 from penstock.dataset.step_tree import probe_blocks, summarise_tree
 from penstock.dataset.steps import Filter, MapPartitions, RowLog, SelectColumns, Step, check_numbered, output_schema
 from penstock.dataset.tasks import CollectTask, Probe, ReadTask, SummariseTask
+from penstock.expressions.guarded import guarded_part
 from penstock.expressions.rowwise import condition_columns
 from penstock.frames import ROW
 from penstock.frames.interchange import refuse_stream
@@ -125,7 +126,8 @@ class Dataset(
             The expression names a column that is not there, does not fit the types, is not true or false, or depends on
             other rows or on their order: each partition is filtered by itself.
         """
-        return self.with_step(Filter(predicate, condition_columns(predicate, self.schema)))
+        read = condition_columns(predicate, self.schema)
+        return self.with_step(Filter(guarded_part(predicate, read).expr, read))
 
     def map_partitions(
         self, function: Callable[[Any], Any], schema: pa.Schema | dict[str, Any], *, frame: str = "narwhals"

@@ -32,6 +32,7 @@ from penstock.dataset.task_errors import described, hint_for, place_of
 from penstock.frames import ROW, Kind
 from penstock.frames.host_types import is_lost, typed
 from penstock.frames.on_host import filter_rows
+from penstock.frames.overflow import HINT, overflow
 from penstock.frames.predicates import matching
 from penstock.io.fragments import Fragment
 
@@ -324,6 +325,8 @@ def run(steps: Sequence[Step], frame: nw.DataFrame, log: RowLog) -> nw.DataFrame
         except PenstockError as error:
             raise with_row(error, frame).at(stage=step.label) from error.__cause__
         except Exception as error:
+            if (beyond := overflow(str(error))) is not None:
+                raise DataValueError(f"{step.label}: {beyond}", hint=HINT, stage=step.label) from error
             problem = f"{step.label} raised {described(error)}"
             raise ExecutionError(problem, hint=hint_for(error), stage=step.label) from error
         if not isinstance(output, nw.DataFrame):

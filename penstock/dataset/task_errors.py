@@ -12,8 +12,10 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from penstock.core.errors import ExecutionError, MemoryLimitError, PenstockError
+from penstock.core.errors import DataValueError, ExecutionError, MemoryLimitError, PenstockError
 from penstock.core.redaction import presentable
+from penstock.frames.overflow import HINT as HINT_BEYOND
+from penstock.frames.overflow import overflow
 from penstock.io.fragments import Fragment
 from penstock.io.memory_errors import HINT, is_out_of_memory, shortage
 
@@ -86,6 +88,8 @@ def translated(
         return _out_of_memory(error, what, given, place)
     if isinstance(error, PenstockError):
         return portable(error)
+    if (beyond := overflow(_text(error))) is not None:
+        return DataValueError(_shortened(beyond), hint=HINT_BEYOND, **place)
     return kind(_shortened(f"{what} raised {described(error)}"), hint=hint_for(error), **place)
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import (
     ConfigError,
+    DataValueError,
     DiskFullError,
     ExecutionError,
     InputError,
@@ -36,6 +37,7 @@ from penstock.dataset.tasks import WriteTask
 from penstock.engines.plain_files import PlainFiles
 from penstock.engines.reading import owning
 from penstock.engines.staging import Staging
+from penstock.frames.overflow import HINT, overflow
 from penstock.io.lineage import staged_inputs
 from penstock.io.sinks import error_number, translate_os_error
 from penstock.io.sinks.parquet import ParquetWriter
@@ -303,6 +305,8 @@ def _told(queries: QueryEngine, engine: RelationalEngine, label: str) -> Iterato
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of Polars is no Exception
+        if (beyond := overflow(str(error))) is not None:
+            raise DataValueError(f"{label}: {beyond}", hint=HINT, stage=label, engine=engine.name) from error
         failure = None if error_number(error) is None else translate_os_error(error, "the staged rows of a query")
         if not isinstance(failure, DiskFullError):
             _check_inputs(queries, label, error)

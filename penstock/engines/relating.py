@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import narwhals as nw
 
-from penstock.dataset.relations.operation import Operation, Project
+from penstock.core.errors import DataValueError
+from penstock.dataset.relations.operation import Operation, Project, Where
 from penstock.dataset.relations.order import ROW_ORDER, SortKey, columns_of
 from penstock.dataset.relations.relation import (
     Leaf,
@@ -21,6 +22,7 @@ from penstock.dataset.relations.relation import (
     settled,
 )
 from penstock.engines.querying import QueryEngine, Rows, conformed, execute, read_staged, stage
+from penstock.frames.overflow import ANONYMOUS
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -41,7 +43,19 @@ def relate(engine: RelationalEngine, pending: Pending) -> Dataset:
         arranged = made if is_sorted else queries.arrange(made, pending.order or (), pending.label)
         return queries.cast(arranged, pending.schema)
 
-    return conformed(execute(engine, queries, pending.label, plan.datasets, frame), pending.schema)
+    try:
+        rows = execute(engine, queries, pending.label, plan.datasets, frame)
+    except DataValueError as error:
+        raise _named(error, plan.computing) from error.__cause__
+    return conformed(rows, pending.schema)
+
+
+def _named(error: DataValueError, computing: Sequence[str]) -> DataValueError:
+    """Return an error on a value with what may have made it, where the value has no name."""
+    if f"{ANONYMOUS} is" not in error.message or not computing:
+        return error
+    message = error.message.replace(f"{ANONYMOUS} is", f"{ANONYMOUS} of {', '.join(computing)} is")
+    return DataValueError(message, hint=error.hint, **error.place)
 
 
 class QueryPlan:
@@ -127,6 +141,12 @@ class QueryPlan:
         """The operations whose rows go to several others."""
         uses = Counter(each for node in self._in_order for each in self.inputs(node))
         return {node for node, count in uses.items() if count > 1 and isinstance(node, Operated)}
+
+    @property
+    def computing(self) -> list[str]:
+        """What is computed of single rows."""
+        operations = [node.operation for node in self._in_order if isinstance(node, Operated)]
+        return [each.label for each in operations if isinstance(each, Project | Where) and each.label != "select"]
 
     @property
     def datasets(self) -> list[Dataset]:

@@ -202,9 +202,10 @@ class RelationalEngine(Engine, ABC):
 
         Notes
         -----
-        Integers are calculated with as BIGINT (int64), decimals exactly but for quotients, ``/`` gives DOUBLE, and NULL
-        where it divides by zero. Of nothing, a count is 0 and every other aggregate NULL. NULL goes last in ORDER BY
-        unless the text says otherwise.
+        Integers are calculated with as BIGINT (int64), and one beyond 64 bits is an error; decimals exactly, quotients
+        to 18 digits behind the point or more; ``/`` gives DOUBLE of all else, and NULL where it divides by zero. CAST
+        and ``round`` take a half away from zero. Of nothing, a count is 0 and every other aggregate NULL. NULL goes
+        last in ORDER BY unless the text says otherwise.
 
         Examples
         --------

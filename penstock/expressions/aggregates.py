@@ -6,26 +6,27 @@ Query engines differ in what they take inside an aggregate and in the types that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
-import polars as pl
 import pyarrow as pa
 from narwhals._expression_parsing import ExprKind, ExprNode
 
-from penstock import frames
 from penstock.core.errors import ConfigError, SchemaError, class_name, did_you_mean
 from penstock.core.names import hidden_name
-from penstock.core.schemas import canonical, require
+from penstock.core.schemas import require
+from penstock.expressions.guarded import guarded
+from penstock.expressions.terms import Term
+from penstock.expressions.trees import columns_in, shown, with_exprs
 
 FUNCTIONS = (
     "sum", "mean", "min", "max", "count", "len", "n_unique", "std", "var", "median", "quantile", "first", "last",
     "any", "all",
 )  # fmt: skip
 _AGGREGATIONS = (ExprKind.AGGREGATION, ExprKind.ORDERABLE_AGGREGATION)
+_NO_DOTS = str.maketrans(".`", "·'")
 _COUNTS = ("count", "len", "n_unique")
 _AVERAGES = ("mean", "median", "quantile", "std", "var")
 
@@ -46,6 +47,8 @@ class Aggregate:
         The type of what it makes.
     parameter : int or float, optional
         ``ddof`` of ``std`` and ``var``, the fraction of ``quantile``.
+    long : str, optional
+        What is added up, in words, where 64 bits may not hold the sum.
     """
 
     output: str
@@ -53,6 +56,12 @@ class Aggregate:
     column: str | None
     kind: pa.DataType
     parameter: float | None = None
+    long: str | None = None
+
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether it gives NaN of numbers that are none: infinities cancel each other."""
+        return self.kind == pa.float64() and self.function not in ("min", "max", "first", "last")
 
     @property
     def is_ordered(self) -> bool:
@@ -172,7 +181,7 @@ class _Apart:
                 exprs.append(made)
                 is_value = is_value and is_scalar
             is_value = is_value and node.kind not in (ExprKind.COL, ExprKind.ALL)
-            ahead.append(_with_exprs(node, exprs) if node.exprs else node)
+            ahead.append(with_exprs(node, exprs) if node.exprs else node)
         return nw.Expr(*ahead), is_value
 
     def _check_plain(self, node: ExprNode, name: str) -> None:
@@ -199,104 +208,46 @@ class _Apart:
             )
         for each in ahead:
             self._check_plain(each, name)
-        output = hidden_name("value", len(self.parts.aggregates))
+        number = len(self.parts.aggregates)
+        output = hidden_name("value", number)
         if not ahead:  # nw.len()
             self.parts.aggregates.append(Aggregate(output, "len", None, pa.int64()))
             return output
-        column, kind = self._input(nw.Expr(*ahead), node, name)
-        parameter = node.kwargs.get("ddof", node.kwargs.get("quantile"))
-        self.parts.aggregates.append(Aggregate(output, node.name, column, kind, parameter))
-        return output
+        made = self._of_input(nw.Expr(*ahead), node, name, output)
+        if made.long:  # errors have the name; Spark takes no dot and no backquote in one
+            made = replace(made, output=hidden_name(f"sum of {made.long.translate(_NO_DOTS)}"[:80], number))
+        self.parts.aggregates.append(made)
+        return made.output
 
-    def _input(self, expression: nw.Expr, node: ExprNode, name: str) -> tuple[str, pa.DataType]:
-        """Note what an aggregate is computed of; return its column, and the type of the aggregate."""
+    def _of_input(self, expression: nw.Expr, node: ExprNode, name: str, output: str) -> Aggregate:
+        """Note what an aggregate is computed of, and return it."""
         if node.name == "quantile" and node.kwargs["interpolation"] != "linear":
             raise ConfigError(
                 f"{self._verb} makes {name!r} by a quantile with interpolation {node.kwargs['interpolation']!r}",
                 hint='All engines have interpolation="linear".',
                 stage=self._verb,
             )
-        kind = type_of(expression, self._schema, self._verb)
+        part, kind = guarded(expression, self._schema, self._verb, limited=node.name == "sum")
         before, after = aggregated(node.name, kind, expression, self._verb)
+        is_long = node.name == "sum" and after == pa.int64() and _is_long(part, kind)
+        said = shown(expression) if is_long else None
         column = hidden_name("input", len(self.parts.inputs))
-        value = expression if is_column(expression) else without_nan(expression, kind)
-        self.parts.inputs[column] = value if before is None else value.cast(before)
+        self.parts.inputs[column] = part.value if before is None else part.value.cast(before)
         self.parts.kinds[column] = {nw.Int64: pa.int64(), nw.Float64: pa.float64()}.get(before, kind)
         self.parts.reads[column] = frozenset(columns_in(expression))
-        return column, after
+        parameter = node.kwargs.get("ddof", node.kwargs.get("quantile"))
+        return Aggregate(output, node.name, column, after, parameter, said)
+
+
+def _is_long(part: Term, kind: pa.DataType) -> bool:
+    """Return whether the sum of a billion integers may be beyond 64 bits."""
+    most = max(map(abs, part.limits)) if part.limits else 2 ** (kind.bit_width - 1)
+    return bool(most * 2**30 >= 2**63)
 
 
 def _is_literal(node: ExprNode, value: Any) -> bool:
     """Return whether an argument is a value, and not the name of a column."""
     return node.str_as_lit or not isinstance(value, str)
-
-
-def _with_exprs(node: ExprNode, exprs: list[Any]) -> ExprNode:
-    return ExprNode(
-        node.kind, node.name, exprs=exprs, str_as_lit=node.str_as_lit, allow_multi_output=node.allow_multi_output,
-        **node.kwargs,
-    )  # fmt: skip
-
-
-def walk(expression: nw.Expr) -> Iterator[ExprNode]:
-    """Yield all nodes of an expression, those of arguments too."""
-    for node in expression._nodes:
-        yield node
-        for each in node.exprs:
-            if isinstance(each, nw.Expr):
-                yield from walk(each)
-
-
-def columns_in(expression: nw.Expr) -> list[str]:
-    """Return the columns that an expression names.
-
-    Examples
-    --------
-    >>> columns_in(nw.col("a") + nw.coalesce("b", "c")), columns_in(nw.col("a").sum().over("d", order_by="e"))
-    (['a', 'b', 'c'], ['a', 'd', 'e'])
-    """
-    names: dict[str, None] = {}
-    for node in walk(expression):
-        if node.kind is ExprKind.COL:
-            names.update(dict.fromkeys(node.kwargs["names"]))
-        windows = [each for name in ("partition_by", "order_by") for each in node.kwargs.get(name) or ()]
-        texts = [*([] if node.str_as_lit else node.exprs), *windows]
-        names.update(dict.fromkeys(each for each in texts if isinstance(each, str)))
-    return list(names)
-
-
-def type_of(expression: nw.Expr, schema: pa.Schema, verb: str) -> pa.DataType:
-    """Return the type that an expression on a row has, by the rules of Polars, in its one spelling."""
-    names = columns_in(expression)
-    require(schema, names, stage=verb)
-    if is_column(expression):
-        return schema.field(names[0]).type
-    empty = frames.no_rows(pa.schema([schema.field(name) for name in names]))
-    try:
-        made = empty.lazy().select(expression.alias("made")).to_native().collect_schema()
-    except frames.ERRORS as error:
-        raise SchemaError(
-            f"{verb} cannot compute {expression!r}: {str(error).splitlines()[0]}",
-            hint="Columns: " + ", ".join(f"{name} ({schema.field(name).type})" for name in names),
-            stage=verb,
-        ) from error
-    return _arrow_type(made["made"])
-
-
-@cache
-def _arrow_type(kind: pl.DataType) -> pa.DataType:
-    return canonical(pl.DataFrame(schema={"made": kind}).to_arrow().schema).field("made").type
-
-
-def without_nan(value: nw.Expr, kind: pa.DataType) -> nw.Expr:
-    """Return an expression of a type that gives null for NaN: there is none in a dataset."""
-    return value.fill_nan(None) if pa.types.is_floating(kind) else value
-
-
-def is_column(expression: nw.Expr) -> bool:
-    """Return whether an expression is a column as it is."""
-    nodes = expression._nodes
-    return len(nodes) == 1 and nodes[0].kind is ExprKind.COL and len(nodes[0].kwargs["names"]) == 1
 
 
 def aggregated(function: str, kind: pa.DataType, what: object, verb: str) -> tuple[Any, pa.DataType]:

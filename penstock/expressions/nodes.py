@@ -157,6 +157,10 @@ class Translator:
             case ast.BinOp(left, ast.Div(), right):
                 dividend = self._float(left)
                 return dividend / (dividend.is_null().cast(nw.Float64) * 0 + self._float(right))
+            case ast.BinOp(left, ast.Pow(), right):  # of NaN, 1 would be
+                return self._noted(left, "number", self._whole(left)).cast(nw.Float64) ** self._noted(
+                    right, "number", self._whole(right)
+                ).cast(nw.Float64)
             case ast.BinOp(left, sign, right) if type(sign) in ARITHMETIC:
                 return ARITHMETIC[type(sign)](self._float(left), self._float(right))
             case ast.UnaryOp(ast.USub(), operand) if not isinstance(operand, ast.Constant):

@@ -12,7 +12,7 @@ from narwhals._expression_parsing import ExprKind
 
 from penstock import frames
 from penstock.core.errors import ConfigError, SchemaError, class_name
-from penstock.expressions.aggregates import columns_in, walk
+from penstock.expressions.trees import columns_in, walk
 
 _UNNAMED = (ExprKind.ALL, ExprKind.NTH, ExprKind.EXCLUDE, ExprKind.SELECTOR)
 _ROWS = 12

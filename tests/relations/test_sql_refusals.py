@@ -53,7 +53,7 @@ REFUSED = {
     "SELECT nope(row) FROM sales": "there is no function 'nope'",
     "SELECT substrin(town, 1) FROM shops": "there is no function 'substrin'. Did you mean 'substring'?",
     "SELECT TRY_CAST(town AS INT) FROM shops": "TRY_CAST is not supported",
-    "SELECT CAST(row AS DECIMAL(50, 2)) FROM sales": "DECIMAL(50, 2) is no type here",
+    "SELECT CAST(row AS DECIMAL(50, 2)) FROM sales": "has more digits than the widest type, DECIMAL(38, 2)",
     "SELECT CAST(row AS UUID) FROM sales": "UUID is no type here",
     "SELECT CAST(day AS INT) FROM sales": "date32[day] cannot be cast to int32",
     "SELECT now() FROM sales": "would give other rows at another time",
@@ -138,3 +138,19 @@ def test_tables_are_found_without_regard_to_case_unless_they_are_quoted(local):
     assert ask(local, "SELECT count(*) AS n FROM SALES").to_arrow().to_pylist() == [{"n": 40}]
     with pytest.raises(ConfigError, match=r"there is no table 'SALES'. Did you mean 'sales'"):
         ask(local, 'SELECT row FROM "SALES"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT {'(' * 400}row{')' * 400} AS x FROM sales",
+        f"SELECT row FROM sales WHERE {' OR '.join(f'row = {n}' for n in range(2000))}",
+        f"SELECT {'+'.join(['row'] * 3000)} AS x FROM sales",
+        f"SELECT {'9' * 5000} AS x FROM sales",
+        f"SELECT round(row, {'9' * 5000}) AS x FROM sales",
+    ],
+    ids=["parentheses", "ORs", "terms", "digits", "digits of an argument"],
+)
+def test_what_is_too_deep_or_too_long_is_refused_with_its_line(local, text):
+    with pytest.raises(ConfigError, match="SQL, line 1, column"):
+        ask(local, text)

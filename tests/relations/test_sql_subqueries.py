@@ -112,3 +112,26 @@ def test_a_refusal_names_what_and_says_what_to_do(local, subtests):
                 ask(local, text)
             assert REFUSED[text] in caught.value.message
             assert caught.value.hint
+
+
+ONE_ROW = (
+    "WITH m AS (SELECT max(sold) AS top FROM sales) SELECT row FROM sales WHERE sold = (SELECT top FROM m)",
+    "SELECT row FROM sales WHERE sold > (SELECT a FROM (SELECT avg(sold) AS a FROM sales) AS x) ORDER BY row",
+    "SELECT row FROM sales WHERE sold > (SELECT max(t.sold) FROM shops t WHERE t.sold = 3 GROUP BY t.sold)",
+    "SELECT row FROM sales WHERE sold > (SELECT DISTINCT sold FROM shops WHERE sold = 3) ORDER BY row",
+    "SELECT row FROM sales WHERE (SELECT DISTINCT sold FROM shops WHERE sold = 99) IS NULL ORDER BY row",
+)
+
+
+def test_a_subquery_that_has_no_second_row_by_its_text_is_a_value(local, subtests):
+    for text in ONE_ROW:
+        with subtests.test(text=text):
+            check(local, text)
+
+
+@pytest.mark.parametrize("column", ["l", "s"])
+def test_lists_and_structs_are_put_together_and_not_compared(local, column):
+    nested = pa.table({"k": [1, 2], "l": [[1], None], "s": [{"a": 1}, None]})
+    check(local, f"SELECT k, {column} FROM n UNION ALL SELECT k, {column} FROM n ORDER BY k", n=nested)
+    with pytest.raises(ConfigError, match=rf"line 1, column .*UNION compares rows, and column '{column}'"):
+        ask(local, f"SELECT {column} FROM n UNION SELECT {column} FROM n", n=nested)

@@ -18,7 +18,9 @@ from penstock.dataset.relations.relation import Leaf, Operated, Pending, Pending
 from penstock.dataset.rowwise.rename import RenameColumns
 from penstock.dataset.rowwise.with_columns import WithColumns
 from penstock.dataset.steps import Filter, SelectColumns, Step
-from penstock.expressions.aggregates import columns_in, is_column, type_of, without_nan
+from penstock.expressions.aggregates import Parts
+from penstock.expressions.guarded import guarded
+from penstock.expressions.trees import columns_in, is_column
 
 FOLDED = (SelectColumns, Filter, WithColumns, RenameColumns)
 """Steps that are expressions."""
@@ -57,7 +59,7 @@ def fold(relation: Relation, step: Step) -> Relation:
     columns = {name: nw.col(name) for name in schema.names}
     reads = {name: frozenset((name,)) for name in schema.names}
     if isinstance(step, WithColumns):
-        columns |= {each.name: without_nan(each.value, each.dtype) for each in step.columns}
+        columns |= {each.name: each.value for each in step.columns}
         reads |= {each.name: frozenset(each.read.names) for each in step.columns}
     return select(relation, columns, schema, reads, step.label)
 
@@ -96,12 +98,13 @@ def select_beside(
     return select(relation, columns, schema, {**{name: frozenset((name,)) for name in kept}, **reads}, title)
 
 
-def finish(relation: Operated, kept: Sequence[str], outputs: Mapping[str, nw.Expr], verb: str) -> Operated:
+def finish(relation: Operated, kept: Sequence[str], parts: Parts, verb: str) -> Operated:
     """Return columns of a relation as they are, and what is made of the aggregates in it."""
-    kinds = {name: type_of(output, relation.schema, verb) for name, output in outputs.items()}
-    made = {name: without_nan(output, kinds[name]) for name, output in outputs.items()}
-    reads = {name: frozenset(columns_in(output)) for name, output in outputs.items()}
-    return select_beside(relation, kept, made, kinds, reads, verb)
+    nan = frozenset(each.output for each in parts.aggregates if each.may_be_nan)
+    made = {name: guarded(output, relation.schema, verb, nan=nan) for name, output in parts.outputs.items()}
+    reads = {name: frozenset(columns_in(output)) for name, output in parts.outputs.items()}
+    values, kinds = ({name: pair[place] for name, pair in made.items()} for place in (0, 1))
+    return select_beside(relation, kept, {name: part.expr for name, part in values.items()}, kinds, reads, verb)
 
 
 def unchanged(columns: Mapping[str, nw.Expr]) -> frozenset[str]:

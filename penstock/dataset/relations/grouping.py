@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -49,7 +49,8 @@ class Aggregating(KeyedOperation):
     def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
         (frame,) = frames
         values = [self._value(each).alias(each.output) for each in self.aggregates]
-        return frame.group_by(list(self.keys)).agg(values) if self.keys else frame.select(values or pl.len())
+        made = frame.group_by(list(self.keys)).agg(values) if self.keys else frame.select(values or pl.len())
+        return checked(made, self.aggregates)
 
     def _value(self, each: Aggregate) -> pl.Expr:
         if each.column is None:
@@ -57,7 +58,7 @@ class Aggregating(KeyedOperation):
         column = pl.col(each.column)
         if each.is_ordered:
             return getattr(column.sort_by(**sorting(self.order or ())), each.function)()  # type: ignore[no-any-return]
-        return _AGGREGATES[each.function](column, each.parameter)
+        return _AGGREGATES[each.function](column, each.long or each.parameter)
 
     def partial(self) -> tuple[Operation, Operation] | None:
         if any(each.function not in _MERGED for each in self.aggregates):
@@ -71,7 +72,7 @@ class Aggregating(KeyedOperation):
 
 
 _AGGREGATES: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
-    "sum": lambda column, _: column.sum(),
+    "sum": lambda column, long: column.cast(pl.Int128).sum() if long else column.sum(),
     "mean": lambda column, _: column.mean(),
     "min": lambda column, _: column.min(),
     "max": lambda column, _: column.max(),
@@ -84,6 +85,14 @@ _AGGREGATES: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
     "any": lambda column, _: column.any(ignore_nulls=True),
     "all": lambda column, _: column.all(ignore_nulls=True),
 }
+
+
+def checked(frame: pl.LazyFrame, aggregates: Sequence[Aggregate]) -> pl.LazyFrame:
+    """Return sums that were made in 128 bits in 64, which hold them or it is an error."""
+    long = [each.output for each in aggregates if each.long]
+    return frame.with_columns(pl.col(long).cast(pl.Int64)) if long else frame
+
+
 _MERGED = {each: each for each in ("sum", "min", "max", "any", "all")} | {"count": "sum", "len": "sum", "mean": ""}
 """By what aggregates of partitions are aggregated, where they can be."""
 
@@ -109,13 +118,14 @@ class Merging(KeyedOperation):
     def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
         (frame,) = frames
         values = [self._merged(each, columns).alias(each.output) for each, columns in self.parts]
-        return frame.group_by(list(self.keys)).agg(values) if self.keys else frame.select(values or pl.len())
+        made = frame.group_by(list(self.keys)).agg(values) if self.keys else frame.select(values or pl.len())
+        return checked(made, [each for each, _ in self.parts])
 
     def _merged(self, each: Aggregate, columns: tuple[str, ...]) -> pl.Expr:
         if each.function == "mean":
             total, count = (pl.col(name).sum() for name in columns)
             return pl.when(count > 0).then(total / count)
-        return _AGGREGATES[_MERGED[each.function]](pl.col(columns[0]), None)
+        return _AGGREGATES[_MERGED[each.function]](pl.col(columns[0]), each.long)
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,8 @@ class GroupedDataset:
         -----
         Types are the same on every engine: counts are int64; sums int64 of integers and booleans, float64 of floats,
         decimals of 38 digits of decimals; mean, median, quantile, std and var float64; min, max, first and last have
-        the type of the values. Null is left out; a sum of nothing is 0, and other aggregates of nothing are null.
+        the type of the values. Null is left out; a sum of nothing is 0, and other aggregates of nothing are null. A sum
+        of integers beyond 64 bits is a DataValueError that names it.
         Sums of floats may differ between engines, and from run to run, in the last bits.
         """
         if not aggregates:
@@ -179,4 +190,4 @@ class GroupedDataset:
         fields += [pa.field(each.output, each.kind) for each in parts.aggregates]
         order = tuple(SortKey(name) for name in self.keys) if self.maintain_order else None
         made = Operated(operation, (narrow,), pa.schema(fields), order)
-        return finish(made, self.keys, parts.outputs, "group_by")
+        return finish(made, self.keys, parts, "group_by")

@@ -12,7 +12,7 @@ import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
-from penstock.expressions.aggregates import columns_in, is_column
+from penstock.expressions.trees import columns_in, is_column
 
 
 @dataclass(frozen=True)

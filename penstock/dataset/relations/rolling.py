@@ -15,6 +15,7 @@ from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import check_names, column_names
 from penstock.core.selectors import resolve
 from penstock.dataset.relations.folding import as_dataset, finish, no_order, relation_of, select_beside
+from penstock.dataset.relations.grouping import checked
 from penstock.dataset.relations.operation import KeyedOperation, polars_types
 from penstock.dataset.relations.order import Order, columns_of, sorting
 from penstock.dataset.relations.relation import Operated, Relation
@@ -66,6 +67,7 @@ class Rolling(KeyedOperation):
             keys[name] = [False] * len(self.order_by) + keys[name]
         made = frame.filter(placed).sort(**keys).with_columns(self._value(each) for each in self.aggregates)
         types = polars_types([each.kind for each in self.aggregates])
+        made = checked(made, self.aggregates)
         nothing = [pl.lit(None, kind).alias(each.output) for each, kind in zip(self.aggregates, types, strict=True)]
         return pl.concat([made, frame.filter(~placed).with_columns(nothing)], how="diagonal")
 
@@ -73,12 +75,14 @@ class Rolling(KeyedOperation):
         column = pl.col(self.order_by[0] if each.column is None else each.column)
         if each.column is None or each.function == "count":
             column = column.is_not_null().cast(pl.Int64)
+        if each.long:
+            column = column.cast(pl.Int128)
         function = "sum" if each.function in ("count", "len") else each.function
         options = {"ddof": each.parameter} if function in ("std", "var") else {}
         made = self._rolled(column, function)(min_samples=1, **options)
         made = made.over([*self.keys]) if self.keys else made
         (kind,) = polars_types([each.kind])
-        return made.cast(kind).alias(each.output)
+        return (made if each.long else made.cast(kind)).alias(each.output)
 
     def _rolled(self, column: pl.Expr, function: str) -> Callable[..., pl.Expr]:
         if isinstance(self.window, datetime.timedelta):
@@ -137,7 +141,7 @@ class RollingDataset:
         kinds = tuple(rows.schema.field(name).type for name in self.by)
         operation = Rolling(self.by, kinds, self.window, self.order_by, tuple(parts.aggregates), made.order or ())
         rolled = pa.schema([*rows.schema, *((each.output, each.kind) for each in parts.aggregates)])
-        return finish(Operated(operation, (made,), rolled, made.order), own, parts.outputs, "rolling")
+        return finish(Operated(operation, (made,), rolled, made.order), own, parts, "rolling")
 
 
 def rolling(dataset: Dataset, window: Window, by: Any, order_by: Any) -> RollingDataset:

@@ -47,13 +47,16 @@ class RowWise:
             Before reading: an expression names a column that is not there, does not fit the types, or depends on other
             rows or on their order (``mean``, ``shift``, ``rank``, ``over``): each partition is computed by itself.
         DataValueError
-            When it is read: an expression cannot take a value, with the file and the row.
+            When it is read: an expression cannot take a value, or makes one that its type does not hold, with the file
+            and the row.
 
         Notes
         -----
-        Types are those of the expression over no rows, and known before anything is read. What has no value is null: a
-        NaN, as 0 / 0 is, as anywhere in a dataset. ``1 / 0`` is infinite, ``1 // 0`` and ``1 % 0`` of integers are
-        null. Integers wrap around where they overflow (int8 holds -128 to 127): cast them to a larger type before.
+        Types are those of the expression over no rows, and known before anything is read. What has no value is null,
+        inside an expression too: a NaN, as 0 / 0 is, as anywhere in a dataset. ``1 / 0`` is infinite, ``1 // 0`` and
+        ``1 % 0`` of integers are null. An integer that its type does not hold is an error (int8 holds -128 to 127):
+        cast to a larger type before. Decimals keep all digits, of a quotient 18 behind the point or more, and are
+        rounded a half away from zero, as ``round`` does.
         ``str``, ``dt``, ``list`` and ``struct`` are there as in Narwhals; a format of dates has to be given, and what
         cuDF lacks is an error where it runs.
 

@@ -17,10 +17,12 @@ from penstock.core.names import check_names
 from penstock.core.schemas import check_type, with_fields
 from penstock.dataset.steps import RowLog, Step, conform_exactly
 from penstock.dataset.task_errors import described, hint_for
+from penstock.expressions.guarded import guarded_part
 from penstock.expressions.rowwise import check_rowwise_value, named_columns, read_columns
 from penstock.expressions.values import check_width
 from penstock.frames import ROW
 from penstock.frames.on_host import on_device_of, on_host
+from penstock.frames.overflow import HINT, overflow
 
 _CONSTANTS = (bool, float, Decimal, datetime.date, datetime.time, datetime.timedelta)
 
@@ -73,9 +75,12 @@ class WithColumns(Step):
             middle = (begin + end) // 2
             begin, end = (begin, middle) if _fails(frame[begin:middle], columns) else (middle, end)
         row = int(frame[ROW][begin]) if ROW in frame.columns and end > begin else None
+        beyond = overflow(str(error))
         hint = hint_for(error) or "Leave these rows out by filter, or turn texts into other types by cast."
-        problem = f"{self.label} raised {described(error).splitlines()[0]}"
-        return DataValueError(problem, hint=hint, predicate=nw.lit(True), row=row)
+        problem = (
+            f"{self.label} raised {described(error).splitlines()[0]}" if beyond is None else f"{self.label}: {beyond}"
+        )
+        return DataValueError(problem, hint=hint if beyond is None else HINT, predicate=nw.lit(True), row=row)
 
 
 def _computed(frame: nw.DataFrame, columns: list[ComputedColumn]) -> nw.DataFrame:
@@ -119,7 +124,10 @@ def _computed_column(name: str, value: Any, schema: pa.Schema) -> ComputedColumn
         problem = f"{what} does not fit the data: {str(error.__cause__ or error).splitlines()[0]}"
         raise SchemaError(problem, hint=error.hint, column=name) from error
     check_rowwise_value(expression, schema, what)
-    return ComputedColumn(name, expression, read, _type(what, name, expression, schema))
+    kind = _type(what, name, expression, schema)
+    term = guarded_part(expression, schema)
+    kind = _type(what, name, term.expr, schema) if term.is_retyped else kind
+    return ComputedColumn(name, term.expr, read, kind)
 
 
 def _expression(name: str, value: Any) -> nw.Expr:

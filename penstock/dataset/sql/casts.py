@@ -12,6 +12,7 @@ from penstock.core.errors import did_you_mean
 from penstock.dataset.sql import values as sql
 from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.values import Handler, Translate, Value, as_kind, dtype, is_number, moment
+from penstock.expressions.decimals import DIGITS
 
 _TYPES = {
     "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": sql.INT, "UTINYINT": pa.uint8(),
@@ -25,8 +26,10 @@ def _kind(node: exp.DataType, cast: exp.Expr) -> pa.DataType:
     name = node.this.name
     if name == "DECIMAL":
         precision, scale = ([int(each.name) for each in node.expressions] + [0])[:2] if node.expressions else (18, 3)
-        if precision <= 38:
+        if precision <= DIGITS:
             return pa.decimal128(precision, scale)
+        problem = f"{shown(node)} has more digits than the widest type, DECIMAL({DIGITS}, {scale})"
+        raise refused(cast, problem, "Cast to that, or to DOUBLE.")
     if name not in _TYPES:
         raise refused(
             cast,
@@ -50,8 +53,7 @@ def _cast(node: exp.Cast, value: Translate) -> Value:
 def _converted(made: Value, kind: pa.DataType, node: exp.Cast) -> nw.Expr:
     number, wanted = is_number(made.kind), is_number(kind)
     if number and pa.types.is_integer(kind) and not pa.types.is_integer(made.kind):
-        whole = made.expr.cast(nw.Float64) if pa.types.is_decimal(made.kind) else made.expr
-        return whole.round(0).cast(dtype(kind))
+        return made.expr.round(0).cast(dtype(kind))
     if made.kind == sql.BOOL and pa.types.is_decimal(kind):
         return made.expr.cast(nw.Int64).cast(dtype(kind))
     if number and kind == sql.BOOL:

@@ -17,7 +17,6 @@ from penstock.dataset.sql import values as sql
 from penstock.dataset.sql.literals import text
 from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.values import BOOL, Handler, Translate, Value, as_kind
-from penstock.expressions.aggregates import is_column
 
 _COMPARISONS: Mapping[type, Callable[[Any, Any], nw.Expr]] = {
     exp.EQ: operator.eq, exp.NEQ: operator.ne, exp.LT: operator.lt, exp.LTE: operator.le, exp.GT: operator.gt,
@@ -66,8 +65,6 @@ def _compared(value: Value, other: Value) -> nw.Expr:
     """Return a number as it is compared with another: without a cast where engines agree on what it is."""
     if value.literal is None or other.literal is not None:
         mixed = pa.types.is_decimal(value.kind) and pa.types.is_floating(other.kind) and other.literal is None
-        if pa.types.is_floating(value.kind) and value.literal is None and not is_column(value.expr):
-            return value.expr.fill_nan(None)  # of infinities: a NaN is greater than any number
         return value.expr.cast(nw.Float64) if mixed else value.expr
     if isinstance(value.literal, int) and pa.types.is_integer(other.kind) and sql.fits(value.literal, other.kind):
         return nw.lit(value.literal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import partial
 
 import narwhals as nw
@@ -14,7 +15,7 @@ from penstock.dataset.sql.arithmetic import numbers
 from penstock.dataset.sql.dates import volatile
 from penstock.dataset.sql.literals import text, whole
 from penstock.dataset.sql.refusals import refused, shown
-from penstock.dataset.sql.values import BOOL, FLOAT, INT, TEXT, Handler, Translate, Value, as_kind, together
+from penstock.dataset.sql.values import BOOL, FLOAT, INT, TEXT, Handler, Translate, Value, as_kind, dtype, together
 
 _TEXTS: Mapping[type, Callable[[nw.Expr], nw.Expr]] = {
     exp.Upper: lambda made: made.str.to_uppercase(),
@@ -48,7 +49,10 @@ def _of_number(node: exp.Func, value: Translate) -> Value:
         raise refused(node, f"{shown(node)} takes one argument", "Write round(x, 2) for digits.")
     made = value(node.this)
     numbers(node, made)
-    return Value(_NUMBERS[type(node)](as_kind(made, FLOAT)).fill_nan(None), FLOAT)
+    if pa.types.is_decimal(made.kind) and isinstance(node, exp.Floor | exp.Ceil):
+        kind = pa.decimal128(38, 0)
+        return Value(_NUMBERS[type(node)](made.expr).cast(dtype(kind)), kind)
+    return Value(_NUMBERS[type(node)](as_kind(made, FLOAT)), FLOAT)
 
 
 def _length(node: exp.Length, value: Translate) -> Value:
@@ -80,7 +84,8 @@ def _left(node: exp.Left, value: Translate) -> Value:
 
 def _replace(node: exp.Replace, value: Translate) -> Value:
     old, new = text(node.expression, "replace"), text(node.args.get("replacement"), "replace")
-    return Value(_text(value(node.this), node).str.replace_all(old, new, literal=True), TEXT)
+    made = _text(value(node.this), node)
+    return Value(made.str.replace_all(old, new, literal=True) if old else made, TEXT)
 
 
 def _part(how: str, node: exp.Func, value: Translate) -> Value:
@@ -105,6 +110,8 @@ def _absolute(node: exp.Abs, value: Translate) -> Value:
     numbers(node, made)
     if pa.types.is_integer(made.kind):
         return Value(as_kind(made, INT).abs(), INT)
+    if pa.types.is_decimal(made.kind):
+        return Value(made.expr.abs(), made.kind)
     return Value(as_kind(made, FLOAT).abs(), FLOAT)
 
 
@@ -113,26 +120,25 @@ def _rounded(node: exp.Round, value: Translate) -> Value:
     digits = 0 if node.args.get("decimals") is None else whole(node.args["decimals"], "round")
     made = value(node.this)
     numbers(node, made)
-    if pa.types.is_integer(made.kind) and digits >= 0:
+    scale = 0 if pa.types.is_integer(made.kind) else made.kind.scale if pa.types.is_decimal(made.kind) else None
+    if scale is not None and digits >= scale:
         return made
-    number = as_kind(made, FLOAT)
-    size = _half_up(number.abs(), digits)
-    return Value(nw.when(number < 0.0).then(0.0 - size).otherwise(size), FLOAT)
-
-
-def _half_up(size: nw.Expr, digits: int) -> nw.Expr:
-    if digits < 0:
-        unit = 10.0**-digits
-        return (size / unit + 0.5).floor() * unit
-    unit = 10.0**digits
-    # Polars multiplies by the inverse of a constant, so that 3 / 10.0 is not the double that 0.3 is.
-    return ((size * unit + 0.5).floor() / unit).round(digits)
+    if scale is None:
+        unit = 10.0 ** max(0, -digits)
+        number = as_kind(made, FLOAT)
+        return Value(number.round(digits) if digits >= 0 else (number / unit).round(0) * unit, FLOAT)
+    kind = pa.decimal128(38, max(0, digits))
+    if digits >= 0:
+        return Value(made.expr.cast(dtype(kind)), kind)
+    tens = made.expr.cast(dtype(pa.decimal128(38, scale))) * nw.lit(Decimal(1).scaleb(digits))
+    whole_tens = tens.cast(dtype(kind)) * 10**-digits
+    return Value(whole_tens.cast(nw.Int64), INT) if pa.types.is_integer(made.kind) else Value(whole_tens, kind)
 
 
 def _power(node: exp.Pow, value: Translate) -> Value:
     base, exponent = value(node.this), value(node.expression)
     numbers(node, base, exponent)
-    return Value((as_kind(base, FLOAT) ** as_kind(exponent, FLOAT)).fill_nan(None), FLOAT)
+    return Value(as_kind(base, FLOAT) ** as_kind(exponent, FLOAT), FLOAT)
 
 
 def _extreme(node: exp.Func, value: Translate) -> Value:

@@ -13,6 +13,9 @@ from sqlglot import exp
 from penstock.dataset.sql.refusals import refused
 from penstock.dataset.sql.values import BOOL, FLOAT, INT, TEXT, Handler, Translate, Value, constant, fits
 
+_MOST_DIGITS = 19
+"""Digits of an integer of 64 bits, at most."""
+
 
 def _literal(node: exp.Literal, value: Translate) -> Value:
     return constant(node.this, TEXT) if node.is_string else number(node.this, node)
@@ -24,8 +27,8 @@ def number(text: str, node: exp.Expr) -> Value:
         return constant(float(text), FLOAT)
     if "." in text:
         return Value(nw.lit(float(text), nw.Float64), FLOAT, Decimal(text))
-    if not fits(int(text), INT):
-        raise refused(node, f"{text} is beyond 64 bits", "Write it with a point: it is a DOUBLE then.")
+    if len(text.lstrip("-0")) > _MOST_DIGITS or not fits(int(text), INT):
+        raise refused(node, f"{text[:60]} is beyond 64 bits", "Write it with a point: it is a DOUBLE then.")
     return constant(int(text), INT)
 
 
@@ -37,7 +40,7 @@ def _negative(node: exp.Neg, value: Translate) -> Value:
     if not (pa.types.is_integer(made.kind) or pa.types.is_floating(made.kind) or pa.types.is_decimal(made.kind)):
         raise refused(node, f"- takes a number, found {made.kind}", "Cast it: CAST(x AS BIGINT).")
     if pa.types.is_integer(made.kind):
-        return Value(0 - made.expr.cast(nw.Int64), INT)
+        return Value(-made.expr.cast(nw.Int64), INT)
     if pa.types.is_decimal(made.kind):
         return Value(0 - made.expr, pa.decimal128(38, made.kind.scale))
     return Value(made.expr * -1, made.kind)
@@ -48,9 +51,10 @@ def whole(node: Any, what: str) -> int:
     inner = node.unnest() if node is not None else None
     sign = -1 if isinstance(inner, exp.Neg) else 1
     inner = inner.this if isinstance(inner, exp.Neg) else inner
-    if not (isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit()):
+    digits = str(inner.this) if isinstance(inner, exp.Literal) and not inner.is_string else ""
+    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
         raise refused(node, f"{what} takes a whole number that stands in the text", "Write the number itself.")
-    return sign * int(inner.this)
+    return sign * int(digits)
 
 
 def text(node: Any, what: str) -> str:

@@ -19,6 +19,18 @@ from penstock.dataset.sql.sources import Context, inside, renamed_ctes
 
 def query(engine: Scheduler, text: str, tables: Mapping[str, Dataset]) -> Dataset:
     """Return the rows of a query over tables by name, on an engine; see `RelationalEngine.sql`."""
+    try:
+        return _queried(engine, text, tables)
+    except RecursionError:
+        pass
+    raise ConfigError(
+        f"SQL, line 1, column 1: the text is nested too deeply, or has too many terms in a row: {text[:60]!r}...",
+        hint="Write IN (...) for many ORs, leave out parentheses, and put parts of it into queries by WITH, or"
+        " together by dataset.union.",
+    )
+
+
+def _queried(engine: Scheduler, text: str, tables: Mapping[str, Dataset]) -> Dataset:
     statement = parse(text)
     if not tables:
         raise ConfigError("engine.sql is given no table", hint="Pass datasets by name: engine.sql(text, trips=trips).")

@@ -14,6 +14,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.sql.expressions import SqlTranslator
 from penstock.dataset.sql.names import Names
 from penstock.dataset.sql.values import Value
+from penstock.expressions.guarded import guarded_part
 
 
 @dataclass(frozen=True)
@@ -64,4 +65,5 @@ def _filtered(dataset: Dataset, condition: exp.Expr) -> Dataset:
 def constant_value(node: exp.Expr) -> Any:
     """Return the value of an expression that reads no column."""
     made = SqlTranslator(pa.schema([])).value(node)
-    return nw.from_dict({"one": [1]}, backend="polars").select(made.expr.alias("made"))["made"].to_list()[0]
+    value = guarded_part(made.expr, pa.schema([])).expr
+    return nw.from_dict({"one": [1]}, backend="polars").select(value.alias("made"))["made"].to_list()[0]

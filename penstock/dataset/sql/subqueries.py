@@ -189,8 +189,7 @@ def _value(rows: QueryRows, query: exp.Expr, context: Context) -> tuple[QueryRow
         name = rows.names.new("value")
         made = _run(query, context, name)
         if not _is_one_row(select):
-            limit = select.args.get("limit")
-            if limit is None or limit.expression.name != "1":
+            if not _has_one_at_most(select):
                 hint = "Take an aggregate of it, or LIMIT 1 with ORDER BY."
                 raise refused(select, f"the subquery {shown(select)} may have several rows", hint)
             most: dict[str, Any] = {name: "max"}
@@ -213,6 +212,44 @@ def _is_one_row(select: exp.Expr) -> bool:
     clauses = ("group", "having", "limit", "offset")
     plain = isinstance(select, exp.Select) and not any(select.args.get(each) for each in clauses)
     return plain and any(map(has_aggregate, select.expressions))
+
+
+def _has_one_at_most(select: exp.Expr) -> bool:
+    """Return whether the text says of a query that it has no second row."""
+    limit = select.args.get("limit")
+    if limit is not None and limit.expression.name == "1":
+        return True
+    if not isinstance(select, exp.Select) or select.args.get("joins"):
+        return False
+    group, distinct = select.args.get("group"), select.args.get("distinct")
+    keys = [*(group.expressions if group else ()), *(select.expressions if distinct and not group else ())]
+    if keys and all(isinstance(each, exp.Column) and each.name.lower() in _fixed(select) for each in keys):
+        return True
+    source = select.args["from_"].this if select.args.get("from_") else None
+    inner = source.this if isinstance(source, exp.Subquery) else _named(source)
+    return inner is not None and (_is_one_row(inner) or _has_one_at_most(inner))
+
+
+def _fixed(select: exp.Select) -> set[str]:
+    """Return the columns that WHERE takes one value of."""
+    where = select.args.get("where")
+    equal = [each for each in conjuncts(where.this) if isinstance(each, exp.EQ)] if where else []
+    pairs = [pair for each in equal for pair in ((each.left, each.right), (each.right, each.left))]
+    return {one.name.lower() for one, other in pairs if isinstance(one, exp.Column) and isinstance(other, exp.Literal)}
+
+
+def _named(source: exp.Expr | None) -> exp.Expr | None:
+    """Return the query that a table is by WITH."""
+    if not isinstance(source, exp.Table):
+        return None
+    query = source.find_ancestor(exp.Query)
+    while query is not None:
+        for each in query.args["with_"].expressions if query.args.get("with_") else ():
+            if each.alias.lower() == source.name.lower() and source.find_ancestor(exp.CTE) is not each:
+                made: exp.Expr = each.this
+                return made
+        query = query.find_ancestor(exp.Query)
+    return None
 
 
 def _beside(

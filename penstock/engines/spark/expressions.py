@@ -12,7 +12,7 @@ from narwhals._expression_parsing import ExprNode
 
 from penstock.core.errors import SchemaError
 from penstock.engines.spark.carriers import is_held
-from penstock.expressions.aggregates import columns_in, is_column, type_of
+from penstock.expressions.trees import columns_in, is_column, type_of
 
 _ALIKE = {
     "col", "lit", "alias", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__",

@@ -42,7 +42,7 @@ from penstock.engines.spark.carriers import (
 from penstock.engines.spark.expressions import is_native
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.python_workers import lend_imports, map_in_arrow
-from penstock.expressions.aggregates import columns_in, is_column
+from penstock.expressions.trees import columns_in, is_column
 from penstock.frames import ROW
 
 NUMBER = ROW
@@ -217,6 +217,12 @@ def _or(made: Column, nothing: Any) -> Column:
 
 def _sum(values: Column, each: Any) -> Column:
     kind = from_arrow_schema(pa.schema([("sum", each.kind)]))["sum"].dataType
+    if each.long:
+        beyond = sf.raise_error(sf.lit(f"the sum of {each.long} is beyond the values of int64")).cast(kind)
+        made = sf.try_sum(values)
+        return sf.when(made.isNull() & (sf.count(values) > 0), beyond).otherwise(
+            sf.coalesce(made, sf.lit(0).cast(kind))
+        )
     return sf.coalesce(sf.sum(values).cast(kind), sf.lit(0).cast(kind))
 
 
