@@ -1,4 +1,4 @@
-"""What an engine says of the ranks that it runs: asked now and then, and heeded where the ranks do not say it first."""
+"""An engine's word on its ranks, heeded where they say nothing themselves."""
 
 from __future__ import annotations
 

@@ -55,6 +55,8 @@ class Recorder:
         Gives the energy counters of a machine in joules, by device; it goes to the workers, so it pickles.
     listeners : list of callable
         Each is given every span that begins or ends, and every record, as they come.
+    events : list of dict
+        What befell the work, see `note_event`: ``time``, in seconds since 1970, and ``text``.
     run_id : str
         Log records of the process and of tasks name it; empty where there is none.
     """
