@@ -149,7 +149,7 @@ def test_a_split_of_a_split_with_the_same_seed_is_independent_of_it(local: Engin
 
 def test_weights_that_are_no_shares_are_refused(local: Engine, numbers: pa.Table) -> None:
     for weights in ([], [0.5, 0.0], [0.5, -1.0], [0.5, float("nan")], [float("inf"), 1.0]):
-        with pytest.raises(ConfigError, match="expected positive numbers"):
+        with pytest.raises(ConfigError, match="expected a list of positive numbers, one for each part"):
             local.from_arrow(numbers).split(weights, seed=1)
 
 

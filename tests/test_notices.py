@@ -93,7 +93,8 @@ def test_reading_files_that_differ_tells_of_them_without_their_password(
 
 RESULTS = {
     "fit": FitResult(
-        metrics={HOSTILE: 0.5, "none": None}, undefined={"none": HOSTILE}, bounds={}, intervals={HOSTILE: (0.0, 1.0)},
+        metrics={HOSTILE: 0.5, "none": None}, undefined={"none": HOSTILE}, bounds={}, labels={},
+        intervals={HOSTILE: (0.0, 1.0)},
         slices={HOSTILE: [{HOSTILE: HOSTILE, "rows": 1}]}, report=HOSTILE, pipeline=HOSTILE, parameters={},
         model=HOSTILE, manifest="", digest="", preprocessing_digest="", rows=1, rows_read=1,
         dropped={HOSTILE: 1}, quarantined={HOSTILE: 1},
@@ -104,8 +105,9 @@ RESULTS = {
         ),
     ),
     "evaluate": EvaluateResult(
-        metrics={HOSTILE: 0.5}, undefined={}, bounds={}, intervals={}, slices={HOSTILE: [{HOSTILE: HOSTILE}]},
-        report=None, pipeline=HOSTILE, model=HOSTILE, digest="", seconds=1.0, engine=HOSTILE, device=HOSTILE,
+        metrics={HOSTILE: 0.5}, undefined={}, bounds={}, labels={}, intervals={},
+        slices={HOSTILE: [{HOSTILE: HOSTILE}]}, report=None, pipeline=HOSTILE, model=HOSTILE, digest="", seconds=1.0,
+        engine=HOSTILE, device=HOSTILE,
     ),
     "score": ScoreResult(
         model=HOSTILE, digest="", seconds=1.0, engine="", device="",

@@ -111,6 +111,7 @@ def calls(folder: Path) -> dict[str, Callable[..., Any]]:
         "Amdahl.fit": partial(runs.Amdahl.fit, workers=[1, 2], seconds=[3.0, 2.0]),
         "UniversalScalability.fit": partial(runs.UniversalScalability.fit, workers=[1, 2, 3], seconds=[3.0, 2.0, 1.0]),
         "ScalingModel.fit": runs.ScalingModel.fit,
+        "RunStore.load_each": lambda run_ids: list(runs.RunStore(folder).load_each(run_ids)),
         "anova_test": partial(stat.anova_test, DATA, label="label"),
         "chi_square_test": partial(stat.chi_square_test, DATA, label="label"),
         "mutual_information": partial(stat.mutual_information, DATA, label="label"),

@@ -58,7 +58,8 @@ def _zone(name: str) -> str:
 
 def canonical(schema: pa.Schema) -> pa.Schema:
     """Return `schema` with canonical types, every column nullable; of metadata the classes of scores stay."""
-    return pa.schema([pa.field(each.name, canonical_type(each.type), metadata=note_of([each])) for each in schema])
+    notes = {each.name: note_of([each]) for each in schema if each.metadata}
+    return pa.schema([pa.field(each.name, canonical_type(each.type), metadata=notes.get(each.name)) for each in schema])
 
 
 def with_fields(schema: pa.Schema, kinds: Mapping[str, pa.DataType]) -> pa.Schema:

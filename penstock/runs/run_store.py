@@ -14,6 +14,7 @@ from penstock.core.locations import read_location
 from penstock.core.notices import get_logger
 from penstock.core.plain_files import read_plain
 from penstock.core.redaction import redact
+from penstock.core.several import several
 from penstock.runs.run import INFO, Run, decode_info
 
 logger = get_logger(__name__)
@@ -86,9 +87,9 @@ class RunStore:
         """Yield all runs, the oldest first; one that is damaged is left out, and a warning names it."""
         return self.load_each(self.ids())
 
-    def load_each(self, run_ids: Iterable[str]) -> Iterator[Run]:
+    def load_each(self, run_ids: str | Iterable[str]) -> Iterator[Run]:
         """Yield the runs of these ids; one that is damaged is left out, and a warning names it."""
-        for run_id in run_ids:
+        for run_id in several(run_ids, "run_ids", "str | Iterable[str]"):
             try:
                 yield Run.load(f"{self.location}/{run_id}", storage_options=self._options)
             except InputError as error:

@@ -127,9 +127,10 @@ class StageStep(Step):
     def _scores(self) -> tuple[list[str], tuple[Any, ...] | None]:
         """The columns of scores by class, and the classes: none before these are learned, None where there are not."""
         inner = getattr(self.stage, "stage", self.stage)
-        named = [getattr(inner, role, None) for role in ("raw_prediction", "probability")]
-        scores = [name for name in named if name in self.stage.outputs()]
-        if not scores or not isinstance(getattr(inner, "label", None), str):
+        named = [name for role in ("raw_prediction", "probability") if (name := getattr(inner, role, None)) is not None]
+        if not named or not isinstance(getattr(inner, "label", None), str):
+            return [], None
+        if not (scores := [name for name in named if name in self.stage.outputs()]):
             return [], None
         return scores, () if self.fitted is None else classes_of(_inner(self.stage, self.fitted)[1])
 
