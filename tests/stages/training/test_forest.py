@@ -86,6 +86,12 @@ def test_so_many_columns_are_drawn_as_mllib_draws(subtests: Any) -> None:
 # What is predicted
 
 
+def test_a_number_is_the_mean_of_leaves(make: Callable[..., Dataset], x: np.ndarray) -> None:
+    label = 1000.0 + (np.nan_to_num(x[:, 0]) > 0)
+    found = scored(Pipeline(st.RandomForestRegressor("y", features="f0", num_trees=1)).fit(make(y=label)), make())
+    np.testing.assert_allclose(found["prediction"], label, rtol=1e-6)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shares_are_probabilities(make: Callable[..., Dataset], y: np.ndarray, classes: int) -> None:
     label = np.array(["a", "b", "c"])[np.digitize(y, [-1, 0.5][: classes - 1])]

@@ -21,6 +21,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.training.exact.gram import RowSlices
+from penstock.stages.training.linear import _families
 from penstock.stages.training.linear._links import LINKS
 
 ROWS = 300
@@ -202,6 +203,16 @@ def test_a_link_undoes_its_inverse_and_has_its_derivative(subtests: Any) -> None
             np.testing.assert_allclose(link.inverse(link(mean)), mean, rtol=1e-12)
             slope = (link(mean + 1e-6) - link(mean - 1e-6)) / 2e-6
             np.testing.assert_allclose(link.derivative(mean), slope, rtol=1e-6)
+
+
+def test_a_unit_deviance_is_the_integral_of_the_scaled_residual() -> None:
+    from scipy.integrate import quad
+
+    label, mean = 1.7, 0.4
+    for power in (0.0, 1.0, 1.5, 2.0, 2.7):
+        integral, _ = quad(lambda t, power=power: 2 * (label - t) / t**power, mean, label)
+        found = _families.tweedie(power).deviance(np.array([label]), np.array([mean]))[0]
+        assert found == pytest.approx(integral, rel=1e-9), power
 
 
 @pytest.mark.thorough

@@ -22,22 +22,39 @@ ROWS = 600
 ROUNDS = 12
 
 
-def oracle(x: np.ndarray, label: np.ndarray) -> xgb.Booster:
+def oracle(x: np.ndarray, label: np.ndarray, **parameters: Any) -> xgb.Booster:
     """Train with XGBoost itself on the whole matrix in one process."""
     data = xgb.QuantileDMatrix(x.astype("float32"), label=label, nthread=1)
-    return xgb.train({"tree_method": "hist", "nthread": 1}, data, ROUNDS)
+    return xgb.train({"tree_method": "hist", "nthread": 1, **parameters}, data, ROUNDS)
 
 
-def score(booster: xgb.Booster, x: np.ndarray) -> np.ndarray:
-    return booster.inplace_predict(x.astype("float32"))
+def score(booster: xgb.Booster, x: np.ndarray, **options: Any) -> np.ndarray:
+    return booster.inplace_predict(x.astype("float32"), **options)
 
 
 def booster_of(model: PipelineModel) -> xgb.Booster:
     return _boosting.load_booster(model.fitted[-1]["booster"])
 
 
+def scored(model: PipelineModel, data: Dataset) -> dict[str, np.ndarray]:
+    table = model.transform(data).to_arrow()
+    return {name: np.array(table[name].to_pylist()) for name in ("rawPrediction", "probability", "prediction")}
+
+
 # The model is XGBoost's own.  Equal up to rounding: XGBoost adds up gradients in float64 per thread, in an order that
 # depends on how many threads there are, and rounds leaves to float32.
+
+
+def test_a_binary_classifier_gives_what_xgboost_gives(
+    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
+) -> None:
+    label = (y > 0).astype("int32")
+    model = Pipeline(st.XGBoostClassifier("label", num_boost_round=ROUNDS)).fit(make(label=label))
+    found = scored(model, make())
+    expected = oracle(x, label, objective="binary:logistic")
+    np.testing.assert_allclose(found["probability"], score(expected, x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["rawPrediction"], score(expected, x, predict_type="margin"), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found["prediction"], score(expected, x) > 0.5)
 
 
 def test_as_many_rows_as_one_thread_scores_get_what_more_get(
@@ -108,11 +125,8 @@ def test_predictions_are_values_of_the_label_in_its_type(
 # Early stopping
 
 
-@pytest.mark.parametrize(("metric", "patience"), [("rmse", 3), ("mae", 2)])
-def test_early_stopping_keeps_the_best_round(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, metric: str, patience: int
-) -> None:
-    noise = np.random.default_rng(3).permutation(y)
+def test_early_stopping_keeps_the_best_round(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+    metric, patience, noise = "mae", 2, np.random.default_rng(3).permutation(y)
     stage = st.XGBoostRegressor(
         "y", num_boost_round=60, learning_rate=0.5, eval_metric=metric, early_stopping_rounds=patience
     )
