@@ -11,7 +11,6 @@ import pytest
 import penstock as ps
 from penstock import stages as st
 from penstock.errors import ConfigError
-from penstock.frames import sparse
 from penstock.stages.base import ColumnStage, Stage, Tags
 from penstock.statistics import Counts
 
@@ -113,12 +112,3 @@ def test_half_a_capability_is_refused_before_anything_is_read(data, subtests):
     ]:
         with subtests.test(kind=kind), pytest.raises(ConfigError, match=problem):
             ps.Pipeline(kind("x")).explain(data)
-
-
-def test_a_regression_trains_on_a_vector_and_not_on_numbers():
-    schema = pa.schema([("x", pa.float64()), ("y", pa.float64()), *sparse.fields(["v"]).items()])
-    numbers, vector = (
-        st.LinearRegression("y", features=names).bind(schema) for names in ("x", ("v_indices", "v_values"))
-    )
-    assert not numbers.trains(schema)
-    assert vector.trains(schema)

@@ -6,8 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn import decomposition
-from sklearn.cluster import KMeans as SklearnKMeans
 
 import penstock as ps
 from penstock import stages as st
@@ -57,14 +55,6 @@ def transformed(model, engine, table, *columns):
 
 
 # What every stage does with vectors is in the conformance suite; here is what it does not look at.
-
-
-def test_kmeans_and_pca_of_vectors_are_those_of_scikit_learn(local):
-    centres = SklearnKMeans(3, n_init=10, random_state=0).fit(VALUES).inertia_
-    assert fit(local, st.KMeans("v", k=3, seed=1), TABLE).fitted[0]["cost"] == pytest.approx(centres, rel=1e-3)
-    ours = np.array(fit(local, st.PCA("v", 2), TABLE).fitted[0]["components"])
-    theirs = decomposition.PCA(2).fit(VALUES).components_
-    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-9, atol=1e-12)
 
 
 def test_engines_and_ranks_agree(distributed_engine, local, tmp_path, subtests):
@@ -234,22 +224,6 @@ def test_more_components_than_elements_are_refused_at_fit(local):
 
 
 @pytest.mark.thorough
-def test_a_search_of_vectors_is_one_of_their_elements(local):
-    evaluator = st.BinaryClassificationEvaluator(label="y")
-    found = [
-        ps.CrossValidator(
-            ps.Pipeline(("model", st.LogisticRegression("y", features=features))),
-            {"model.reg_param": [0.0, 0.1]},
-            evaluator,
-            folds=2,
-        ).fit(local.from_arrow(table))
-        for features, table in (("v", TABLE), (NAMES, COLUMNS))
-    ]
-    assert found[0].best_score == found[1].best_score
-    assert found[0].best_params == found[1].best_params
-
-
-@pytest.mark.thorough
 def test_a_search_tells_vectors_of_several_lengths_apart(local):
     table = TABLE.append_column("w", vectors(VALUES[:, :2]))
     evaluator = st.BinaryClassificationEvaluator(label="y")
@@ -285,21 +259,6 @@ def test_a_step_over_vectors_takes_no_lazy_frame(local):
 def test_a_vector_is_read_in_the_scan_that_finds_its_length(local, tmp_path):
     model = ps.Pipeline(st.StandardScaler("v"), st.PCA("v", 2)).fit(read(local, tmp_path))
     assert model.report.scans == 2  # as of columns: one for each of the two
-
-
-@pytest.mark.thorough
-def test_scaled_vectors_go_into_a_trainer(local):
-    model = ps.Pipeline(st.StandardScaler("v", with_mean=True), st.LogisticRegression("y", features="v")).fit(
-        local.from_arrow(TABLE)
-    )
-    columns = ps.Pipeline(st.StandardScaler(NAMES, with_mean=True), st.LogisticRegression("y", features=NAMES)).fit(
-        local.from_arrow(COLUMNS)
-    )
-    assert transformed(model, local, TABLE, "probability") == transformed(columns, local, COLUMNS, "probability")
-    many = TABLE.select(["v"]).slice(0, 20).to_pylist()
-    expected = transformed(model, local, TABLE, "probability")["probability"].to_pylist()[:20]
-    assert [row["probability"] for row in model.predict(many)] == expected
-    assert [model.predict(row)["probability"] for row in many] == expected
 
 
 def test_onnx_has_an_input_for_a_vector(local, subtests):

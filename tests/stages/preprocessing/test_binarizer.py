@@ -1,9 +1,8 @@
-"""Binarizer against scikit-learn and MLlib."""
+"""Binarizer: what is above a threshold, and which thresholds are refused."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +29,3 @@ def test_a_threshold_is_a_finite_number(subtests):
             pytest.raises(ConfigError, match=r"threshold of Binarizer is .*, expected a finite number or one for each"),
         ):
             Binarizer("x", threshold=threshold)
-
-
-@pytest.mark.spark
-def test_agrees_with_mllib(apply, spark: Any):
-    from pyspark.ml.feature import Binarizer as MLlib
-
-    rows = [(-1.0, 0.5), (0.0, 0.0), (0.1, -2.0), (2.0, 0.50001)]
-    model = MLlib(inputCols=["a", "b"], outputCols=["c", "d"], thresholds=[0.1, 0.5])
-    expected = [tuple(row) for row in model.transform(spark.createDataFrame(rows, "a double, b double")).collect()]
-    table = pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]})
-    made = apply(Binarizer(["a", "b"], threshold=[0.1, 0.5], output_columns=["c", "d"]), table)
-    assert [tuple(row.values()) for row in made.to_pylist()] == expected

@@ -1,9 +1,8 @@
-"""QuantileDiscretizer and KBinsDiscretizer against scikit-learn, pandas, MLlib and closed forms."""
+"""QuantileDiscretizer and KBinsDiscretizer against scikit-learn and closed forms."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,16 +95,3 @@ def test_there_are_at_least_two_buckets(subtests):
 def test_another_strategy_is_refused():
     with pytest.raises(ConfigError, match="strategy of KBinsDiscretizer is 'kmeans'"):
         KBinsDiscretizer("x", strategy="kmeans")
-
-
-@pytest.mark.spark
-def test_agrees_with_mllib(apply, spark: Any, subtests):
-    from pyspark.ml.feature import QuantileDiscretizer as MLlib
-
-    for x in [X[:200].round(1).tolist(), [-1.0, 0.0, 0.0, 1.0], [3.0] * 5]:
-        with subtests.test(x=x):
-            frame = spark.createDataFrame([(value,) for value in [*x, math.nan]], "x double").coalesce(1)
-            stage = MLlib(inputCol="x", outputCol="y", numBuckets=7, handleInvalid="keep", relativeError=0.0)
-            expected = [row.y for row in stage.fit(frame).transform(frame).collect()]
-            made = apply(QuantileDiscretizer("x", num_buckets=7, handle_invalid="keep"), pa.table({"x": [*x, None]}))
-            assert made["x"].to_pylist() == expected

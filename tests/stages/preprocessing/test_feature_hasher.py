@@ -1,4 +1,4 @@
-"""FeatureHasher against MLlib and closed forms."""
+"""FeatureHasher against scikit-learn's hash and closed forms."""
 
 from __future__ import annotations
 
@@ -43,31 +43,6 @@ def test_what_falls_on_one_index_is_added_up(apply):
     sides = np.array([_at(name, 2) for name in table.column_names])
     for vector, row in zip(found, values, strict=True):
         assert vector == pytest.approx({side: row[sides == side].sum() for side in set(sides.tolist())}, rel=1e-13)
-
-
-def test_agrees_with_mllib(apply, spark, subtests):
-    from pyspark.ml import feature
-
-    draw = np.random.default_rng(11)
-    words = draw.choice(["a", "b", "größe", " ", ""], 60).tolist()
-    rows = [
-        (float(x), int(n), int(k), w, bool(b)) if x > -1 else (None, int(n), None, w, None)
-        for x, n, k, w, b in zip(
-            draw.normal(size=60), draw.integers(-3, 3, 60), draw.integers(0, 9, 60), words, draw.integers(0, 2, 60),
-            strict=True,
-        )
-    ]  # fmt: skip
-    schema = pa.schema({"x": pa.float64(), "n": pa.int64(), "k": pa.int64(), "w": pa.string(), "b": pa.bool_()})
-    table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
-    for size in [LARGE, 10]:
-        with subtests.test(size=size):
-            oracle = feature.FeatureHasher(
-                numFeatures=size, inputCols=schema.names, outputCol="v", categoricalCols=["k"]
-            ).transform(spark.createDataFrame(rows, "x double, n long, k long, w string, b boolean"))
-            expected = [dict(zip(r.v.indices.tolist(), r.v.values.tolist(), strict=True)) for r in oracle.collect()]
-            found = _vectors(apply(FeatureHasher(schema.names, num_features=size, categorical_columns=["k"]), table))
-            assert [list(vector) for vector in found] == [list(vector) for vector in expected]
-            assert found == [pytest.approx(vector, rel=1e-14) for vector in expected]
 
 
 def test_an_infinity_is_refused(apply):

@@ -83,14 +83,6 @@ def test_a_function_that_is_not_registered_is_refused_before_reading(local):
         ps.Pipeline(stage("tests: per mnth")).fit(local.from_arrow(TABLE))
 
 
-def test_a_saved_model_holds_the_name_and_finds_the_function_again(local, tmp_path):
-    data = local.from_arrow(TABLE)
-    model = ps.Pipeline(stage()).fit(data)
-    model.save(tmp_path / "model")
-    again = ps.PipelineModel.load(tmp_path / "model")
-    assert again.transform(data).to_arrow() == model.transform(data).to_arrow()
-
-
 def test_where_it_is_not_registered_a_saved_model_says_what_to_do(local, tmp_path, monkeypatch):
     ps.Pipeline(stage()).fit(local.from_arrow(TABLE)).save(tmp_path / "model")
     monkeypatch.setattr(functions, "_FUNCTIONS", type(functions._FUNCTIONS)("function", "register_function"))

@@ -1,4 +1,4 @@
-"""IndexToString against MLlib, and as the inverse of StringIndexer."""
+"""IndexToString: types, numbers without a label, and as the inverse of StringIndexer."""
 
 from __future__ import annotations
 
@@ -59,15 +59,6 @@ def test_it_is_the_inverse_of_string_indexer(local, subtests):
             back = ps.Pipeline(IndexToString("c", labels=labels, handle_invalid="ignore"))
             codes = indexed.transform(data)
             assert back.fit(codes).transform(codes).to_arrow()["c"].to_pylist() == values
-
-
-def test_labels_are_those_of_mllib(spark):
-    from pyspark.ml.feature import IndexToString as Theirs
-
-    values = [2.0, 0.0, 1.0, 1.0]
-    data = spark.createDataFrame([(value,) for value in values], ["i"]).coalesce(1)
-    theirs = Theirs(inputCol="i", outputCol="o", labels=LABELS).transform(data)
-    assert labelled(values) == [row.o for row in theirs.collect()]
 
 
 def test_wrong_labels_are_refused(subtests):

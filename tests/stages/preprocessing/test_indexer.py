@@ -1,11 +1,10 @@
-"""StringIndexer against pandas, scikit-learn and the documented table."""
+"""StringIndexer against MLlib, scikit-learn and the documented table."""
 
 from __future__ import annotations
 
 import collections
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 import sklearn.preprocessing
@@ -16,15 +15,6 @@ import penstock as ps
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages import StringIndexer
-
-
-def test_the_order_is_count_descending_as_pandas_counts(learn, rng):
-    letters = rng.choice(list("abcdefgh"), 1000, p=np.arange(1, 9) / 36)
-    _, fitted = learn(StringIndexer("c"), pa.table({"c": letters[:400]}), pa.table({"c": letters[400:]}))
-    oracle = pd.Series(letters).value_counts()
-    table = fitted["categories"]["c"]
-    assert table["count"].to_pylist() == oracle.tolist()
-    assert dict(zip(table["value"].to_pylist(), table["count"].to_pylist(), strict=True)) == oracle.to_dict()
 
 
 def test_the_orders_are_those_of_mllib(learn, request, subtests):

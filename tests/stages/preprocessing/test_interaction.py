@@ -1,8 +1,6 @@
-"""Interaction against MLlib and closed forms."""
+"""Interaction against NumPy and closed forms."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,20 +21,6 @@ def test_every_row_gets_the_kronecker_product_of_its_groups(apply):
     assert made.schema.names[6:] == ["a:c:d", "a:c:e", "a:c:f", "b:c:d", "b:c:e", "b:c:f"]
     expected = [np.kron(np.kron(row[:2], row[2:3]), row[3:]) for row in X]
     np.testing.assert_allclose(np.column_stack(made.columns[6:]), expected, rtol=1e-15)
-
-
-@pytest.mark.spark
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_products_are_those_of_mllib_in_its_order(apply, spark: Any):
-    from pyspark.ml import feature
-    from pyspark.ml.functions import vector_to_array
-
-    frame = spark.createDataFrame([tuple(row) for row in X.tolist()], list("abcdef")).coalesce(1)
-    for name, columns in (("u", ["a", "b"]), ("v", ["d", "e", "f"])):
-        frame = feature.VectorAssembler(inputCols=columns, outputCol=name).transform(frame)
-    frame = feature.Interaction(inputCols=["u", "c", "v"], outputCol="i").transform(frame)
-    theirs = [row.i for row in frame.select(vector_to_array("i").alias("i")).collect()]
-    np.testing.assert_allclose(np.column_stack(apply(Interaction(GROUPS), TABLE).columns[6:]), theirs, rtol=1e-14)
 
 
 def test_a_column_may_be_in_two_groups(apply):

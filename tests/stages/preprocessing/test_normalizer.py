@@ -1,14 +1,12 @@
-"""Normalizer against scikit-learn, MLlib and closed forms."""
+"""Normalizer against NumPy and closed forms."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-import sklearn.preprocessing
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
@@ -25,15 +23,6 @@ def _table(matrix: np.ndarray) -> pa.Table:
 
 def _matrix(table: pa.Table) -> np.ndarray:
     return np.column_stack([column.to_numpy() for column in table.columns])
-
-
-def test_agrees_with_scikit_learn(apply, subtests):
-    table = _table(np.vstack([MATRIX, np.zeros(7)]))
-    for norm in NORMS:
-        with subtests.test(norm=norm):
-            made = _matrix(apply(Normalizer(table.column_names, norm=norm), table))
-            oracle = sklearn.preprocessing.Normalizer(norm).fit_transform(_matrix(table))
-            np.testing.assert_allclose(made, oracle, rtol=1e-14)
 
 
 def test_rows_of_any_size_have_length_one(apply, subtests):
@@ -108,18 +97,3 @@ def test_an_infinity_is_refused_in_frames_and_alone(learn, apply):
 def test_an_unknown_norm_is_named():
     with pytest.raises(ConfigError, match=r"norm of Normalizer is 'L2', expected one of l2, l1, max"):
         Normalizer("x", norm="L2")
-
-
-@pytest.mark.spark
-def test_agrees_with_mllib(apply, spark: Any, subtests):
-    from pyspark.ml.feature import Normalizer as MLlib
-    from pyspark.ml.functions import array_to_vector, vector_to_array
-
-    rows = [*MATRIX[:20].tolist(), [0.0] * 7]
-    frame = spark.createDataFrame([(row,) for row in rows], "v array<double>").select(array_to_vector("v").alias("v"))
-    for norm, p in [("l1", 1.0), ("l2", 2.0), ("max", math.inf), (3, 3.0)]:
-        with subtests.test(norm=norm, p=p):
-            found = MLlib(inputCol="v", outputCol="z", p=p).transform(frame).select(vector_to_array("z")).collect()
-            table = _table(np.array(rows))
-            made = _matrix(apply(Normalizer(table.column_names, norm=norm), table))
-            np.testing.assert_allclose(made, [row[0] for row in found], rtol=1e-14)

@@ -1,4 +1,4 @@
-"""OneHotEncoder against scikit-learn, MLlib and the documented table."""
+"""OneHotEncoder against scikit-learn and the documented table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import pytest
 import sklearn.preprocessing
 from encoder_values import rows
 
-import penstock as ps
 from penstock.dataset.steps import prune
 from penstock.errors import ConfigError, DataValueError
-from penstock.stages import LinearRegression, OneHotEncoder, XGBoostRegressor
+from penstock.stages import OneHotEncoder
 from penstock.stages.step import StageStep
 
 TABLE = pa.table({"c": ["b", "a", "b", "c", None]})
@@ -68,22 +67,6 @@ def test_infrequent_values_share_a_column_as_in_scikit_learn(learn, rng, subtest
             assert not made[:, len(order) : 4].any()
 
 
-def test_the_vectors_are_those_of_mllib(spark, learn, subtests):
-    from pyspark.ml.feature import OneHotEncoder as Theirs
-    from pyspark.ml.feature import StringIndexer
-    from pyspark.ml.functions import vector_to_array
-
-    values = ["b", "a", "b", "c", "c", "c"]
-    data = spark.createDataFrame(pa.table({"c": values})).coalesce(1)
-    data = StringIndexer(inputCol="c", outputCol="i").fit(data).transform(data)
-    for drop in [None, "last"]:
-        with subtests.test(drop=drop):
-            theirs = Theirs(inputCol="i", outputCol="v", dropLast=drop == "last").fit(data).transform(data)
-            expected = [tuple(row.v) for row in theirs.select(vector_to_array("v").alias("v")).collect()]
-            encoder = OneHotEncoder("c", max_categories=3, handle_invalid="ignore", drop=drop)
-            assert rows(learn(encoder, pa.table({"c": values})), *values) == expected
-
-
 def test_columns_are_int8_and_the_encoded_one_stays(apply):
     made = apply(OneHotEncoder("c", max_categories=1), TABLE)
     assert made.schema == pa.schema({"c": pa.string(), "c_0": pa.int8(), "c_other": pa.int8(), "c_null": pa.int8()})
@@ -97,19 +80,6 @@ def test_integers_are_matched_whatever_their_width(learn):
 def test_a_wanted_column_needs_the_encoded_one_alone(learn):
     bound, fitted = learn(OneHotEncoder("c", max_categories=1), TABLE)
     assert prune([StageStep(bound, fitted, 0)], ["c_0"])[1] == {"c"}
-
-
-def test_a_trainer_takes_the_columns_and_learns_the_mean_of_each_category(local, subtests):
-    c = np.array(list("abc") * 20)
-    table = pa.table({"c": c, "label": np.array([1.0, 5.0, -2.0] * 20)})
-    data = local.from_arrow(table)
-    for trainer in [LinearRegression, XGBoostRegressor]:
-        with subtests.test(trainer=trainer):
-            options = {} if trainer is LinearRegression else {"learning_rate": 1.0, "num_boost_round": 4}
-            encoder = OneHotEncoder("c", max_categories=3, drop="first", handle_invalid="ignore")
-            model = ps.Pipeline(encoder, trainer(label="label", **options)).fit(data)
-            made = model.transform(data).to_arrow()["prediction"].to_numpy()
-            assert np.allclose(made, table["label"].to_numpy(), atol=0.1)
 
 
 def test_wrong_parameters_are_refused(subtests):

@@ -1,9 +1,8 @@
-"""PCA against scikit-learn, MLlib and closed forms."""
+"""PCA against scikit-learn and closed forms."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,23 +42,6 @@ def test_what_is_learned_is_what_scikit_learn_learns(learn):
     assert list(fitted) == ["mean", "components", "explained_variance", "explained_variance_ratio"]
     for name, value in fitted.items():
         np.testing.assert_allclose(value, getattr(oracle, f"{name}_"), rtol=1e-11, atol=1e-12)
-
-
-@pytest.mark.spark
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_without_centring_agrees_with_mllib_up_to_signs(apply, learn, spark: Any):
-    from pyspark.ml import feature
-    from pyspark.ml.functions import array_to_vector, vector_to_array
-
-    frame = spark.createDataFrame([(row,) for row in X.tolist()], "x array<double>")
-    frame = frame.withColumn("v", array_to_vector("x")).coalesce(1)
-    model = feature.PCA(k=2, inputCol="v", outputCol="p").fit(frame)
-    theirs = np.array([row.p for row in model.transform(frame).select(vector_to_array("p").alias("p")).collect()])
-    _, fitted = learn(PCA(NAMES, 2, centre=False), table(X))
-    signs = np.sign((model.pc.toArray().T * fitted["components"]).sum(axis=1))
-    np.testing.assert_allclose(fitted["components"], model.pc.toArray().T * signs[:, None], rtol=1e-9)
-    np.testing.assert_allclose(fitted["explained_variance_ratio"], model.explainedVariance.toArray(), rtol=1e-9)
-    np.testing.assert_allclose(scores(apply(PCA(NAMES, 2, centre=False), table(X)), 2), theirs * signs, rtol=1e-9)
 
 
 def test_columns_in_units_far_apart_lose_nothing_beside_each_other(learn, rng):
@@ -129,30 +111,12 @@ def test_a_row_with_a_null_has_nulls_and_others_have_none(learn):
     assert made["pca_0"].is_null().to_list() == made["pca_1"].is_null().to_list() == [False, True]
 
 
-def test_an_infinity_after_the_fit_is_refused(learn):
-    bound, fitted = learn(PCA(["a", "b"], 1), table(X, ["a", "b"]))
-    bad = pa.table({"a": [1.0, 2.0], "b": [1.0, -math.inf]})
-    with pytest.raises(DataValueError, match="column 'b' has 1 values that are infinite"):
-        bound.transform(frames.from_arrow(bad), fitted)
-    with pytest.raises(DataValueError, match="column 'b' has 1 values that are infinite"):
-        bound.row_function(bad.schema, fitted)({"a": 1.0, "b": math.inf})
-
-
 def test_an_infinity_beside_a_null_is_refused_in_a_row_as_in_a_frame(local):
     model = ps.Pipeline(PCA(("a", "b"), 1)).fit(local.from_arrow(pa.table({"a": [0.0, 1.0], "b": [1.0, 3.0]})))
     rows = local.from_arrow(pa.table({"a": pa.array([None], pa.float64()), "b": [math.inf]}))
     for score in (lambda: model.predict({"a": None, "b": math.inf}), lambda: model.transform(rows).to_arrow()):
         with pytest.raises(DataValueError, match="column 'b' has 1"):
             score()
-
-
-def test_values_without_a_square_are_refused_at_fit(learn, subtests):
-    for value, found in [(None, "null"), (math.inf, "infinite"), (1e200, "too large")]:
-        with (
-            subtests.test(value=value),
-            pytest.raises(DataValueError, match=f"column 'b' has 1 values that are {found}"),
-        ):
-            learn(PCA(["a", "b"], 1), pa.table({"a": [1.0, 2.0], "b": [1.0, value]}))
 
 
 def test_more_components_than_columns_are_refused():

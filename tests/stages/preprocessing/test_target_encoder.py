@@ -1,4 +1,4 @@
-"""TargetEncoder against scikit-learn, MLlib and closed forms."""
+"""TargetEncoder against scikit-learn and closed forms."""
 
 from __future__ import annotations
 
@@ -48,24 +48,6 @@ def test_encodings_are_those_of_scikit_learn(learn, subtests):
                 features = np.column_stack([LETTERS.astype(object), NUMBERS.astype(object)])
                 oracle = sklearn.preprocessing.TargetEncoder(target_type=target_type, smooth=smoothing)
                 assert np.allclose(made, oracle.fit(features, y).transform(features), rtol=1e-12, atol=0)
-
-
-def test_encodings_are_those_of_mllib(spark, learn, subtests):
-    from pyspark.ml.feature import TargetEncoder as Theirs
-
-    values = [0, 1, 1, 2, 2, 2, 3]
-    for target_type in ["binary", "continuous"]:
-        with subtests.test(target_type=target_type):
-            labels = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]
-            labels = labels if target_type == "binary" else [3.5 * label + at for at, label in enumerate(labels)]
-            data = spark.createDataFrame(pa.table({"c": list(map(float, values)), "label": labels})).coalesce(1)
-            options = {"targetType": target_type, "smoothing": 2.0, "handleInvalid": "keep"}
-            theirs = Theirs(inputCols=["c"], outputCols=["e"], **options).fit(data)
-            new = spark.createDataFrame(pa.table({"c": [*map(float, values), 9.0]})).coalesce(1)
-            expected = [row.e for row in theirs.transform(new).collect()]
-            table = pa.table({"c": values, "label": labels})
-            made = rows(learn(TargetEncoder("c", target_type=target_type, smoothing=2.0), table), *values, 9)
-            assert [row[0] for row in made] == pytest.approx(expected, rel=1e-14)
 
 
 def test_a_null_that_was_not_there_at_fit_is_the_prior_even_if_unseen_values_are_refused(learn):
@@ -193,16 +175,6 @@ def test_rows_are_dealt_to_folds_by_their_number_however_they_are_cut():
     )
     assert whole.equals(cut)
     assert not whole.equals(other)
-
-
-def test_a_row_is_encoded_without_its_own_label():
-    table = pa.table(
-        {"c": [f"only {row}" for row in range(40)], "label": [row % 2 for row in range(40)], "id": range(40)}
-    )
-    made = learned_from(TargetEncoder("c", num_folds=4), table)["c"].to_numpy()
-    folds_of = {float(prior) for prior in made}
-    assert len(folds_of) <= 4  # each row has the mean of the folds that it is not in, its category being nowhere else
-    assert {0.0, 1.0}.isdisjoint(folds_of)
 
 
 def test_without_folds_rows_that_are_learned_from_are_encoded_as_others():

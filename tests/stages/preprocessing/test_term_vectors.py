@@ -1,4 +1,4 @@
-"""HashingTF, CountVectorizer and IDF against scikit-learn, MLlib and closed forms."""
+"""HashingTF, CountVectorizer and IDF against scikit-learn and closed forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer as Counted
-from sklearn.feature_extraction.text import TfidfTransformer
 
 import penstock as ps
 from penstock import frames
@@ -140,14 +139,6 @@ def test_an_index_that_no_vector_had_is_rarest(learn):
     assert new["v_values"].to_list() == [[math.log(3), 0.0, 2 * math.log(3)]]
 
 
-def test_weights_agree_with_scikit_learn_but_for_the_one_that_it_adds(apply):
-    counted = apply(CountVectorizer("w", output_columns=["v"]), TABLE).select(["v_indices", "v_values"])
-    size = len(set(WORDS))
-    other = TfidfTransformer(norm=None, smooth_idf=True).fit_transform(dense(counted, "v", size)).toarray()
-    made = dense(apply(IDF("v"), counted), "v", size)
-    np.testing.assert_allclose(made, other - dense(counted, "v", size), rtol=1e-12, atol=1e-12)
-
-
 def test_a_value_that_is_not_finite_is_refused_at_fit_with_its_row(local, subtests):
     for bad, problem in [
         (math.inf, "1 values that are infinite"),
@@ -168,24 +159,3 @@ def test_vectors_are_refused_where_there_are_none(learn):
         IDF("w").bind(pa.schema(list(VECTORS.items())))
     with pytest.raises(SchemaError, match=r"column 'v_values' is list<.*int64>, but IDF takes"):
         IDF("v").bind(pa.schema({**VECTORS, "v_values": pa.list_(pa.int64())}))
-
-
-@pytest.mark.spark
-def test_agrees_with_mllib(apply, spark: Any):
-    from pyspark.ml import feature
-    from pyspark.ml.feature import CountVectorizer as Counts
-    from pyspark.ml.feature import HashingTF as Hashed
-    from pyspark.ml.functions import vector_to_array
-
-    frame = spark.createDataFrame(TABLE.select(["w"])).coalesce(1)
-    frame = Hashed(inputCol="w", outputCol="h", numFeatures=6).transform(frame)
-    counts = Counts(inputCol="w", outputCol="c", vocabSize=8, minDF=0.05, minTF=0.2).fit(frame)
-    frame = counts.transform(frame)
-    frame = feature.IDF(inputCol="h", outputCol="i", minDocFreq=70).fit(frame).transform(frame)
-    found = frame.select(*(vector_to_array(name).alias(name) for name in "hci")).collect()
-    hashed = apply(HashingTF("w", num_features=6, output_columns=["h"]), TABLE)
-    np.testing.assert_array_equal(dense(hashed, "h", 6), [row["h"] for row in found])
-    weighed = apply(IDF("h", min_doc_freq=70), hashed)
-    np.testing.assert_allclose(dense(weighed, "h", 6), [row["i"] for row in found], rtol=1e-14)
-    counted = apply(CountVectorizer("w", vocab_size=8, min_df=0.05, min_tf=0.2), TABLE)
-    np.testing.assert_array_equal(dense(counted, "w", 8), [row["c"] for row in found])

@@ -1,4 +1,4 @@
-"""UnivariateFeatureSelector against SciPy, scikit-learn and MLlib."""
+"""UnivariateFeatureSelector against SciPy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 import scipy.stats
 import sklearn.feature_selection as sk
-from mllib_metrics import frame_of
 
 import penstock as ps
 from penstock.errors import ConfigError, DataValueError, SchemaError
@@ -86,21 +85,6 @@ def test_each_mode_chooses_as_defined(learn, subtests):
                 assert fitted["selected"] == [NAMES[place] for place in expected]
                 assert 0 < len(expected) < WIDTH
                 assert bound.learned_schema(table(x, label).schema, fitted).names == [*fitted["selected"], "label"]
-
-
-@pytest.mark.spark
-def test_the_columns_that_stay_are_those_of_mllib(learn, spark: Any, subtests):
-    from pyspark.ml.feature import UnivariateFeatureSelector as Theirs
-
-    top, fdr = ("numTopFeatures", "num_top_features", 3), ("fdr", "fdr", 0.01)
-    for test, (mode, ours, threshold) in zip(TESTS, (fdr, top, fdr), strict=True):
-        with subtests.test(test=test):
-            feature_type, label_type, x, label = TESTS[test]
-            frame = frame_of(spark, {"features": x.astype(float).tolist(), "label": label.astype(float)})
-            theirs = Theirs(selectionMode=mode, outputCol="o").setFeatureType(feature_type).setLabelType(label_type)
-            chosen = theirs.setSelectionThreshold(threshold).fit(frame).selectedFeatures
-            _, fitted = in_parts(learn, test, selection_mode=ours, selection_threshold=threshold)
-            assert fitted["selected"] == [NAMES[place] for place in sorted(chosen)]
 
 
 def test_thresholds_are_those_of_mllib_unless_given(subtests):

@@ -1,8 +1,6 @@
-"""VarianceThresholdSelector against scikit-learn, MLlib and closed forms."""
+"""VarianceThresholdSelector against scikit-learn and closed forms."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,21 +31,6 @@ def test_the_columns_that_stay_are_those_of_scikit_learn(learn, subtests):
             np.testing.assert_allclose(
                 list(fitted["variances"].values()), oracle.variances_ * rows / (rows - 1), rtol=1e-9
             )
-
-
-@pytest.mark.spark
-def test_the_columns_that_stay_are_those_of_mllib(learn, spark: Any):
-    from pyspark.ml.feature import VarianceThresholdSelector as Theirs
-    from pyspark.ml.functions import array_to_vector
-
-    x = np.column_stack([[1, 2, 3, 4, 5.0], [7, 7, 7, 7, 7.0], [0, 0, 0, 0, 5.0], [1, 3, 1, 3, 2.0]])
-    frame = spark.createDataFrame([(row,) for row in x.tolist()], "x array<double>")
-    frame = frame.withColumn("features", array_to_vector("x")).coalesce(1)
-    table = pa.table({str(place): column for place, column in enumerate(x.T)})
-    for threshold in (1.0, 5.0):  # the variances are 2.5, 0, 5 and 1: on the edge, where a column is left out
-        model = Theirs(varianceThreshold=threshold, outputCol="o").fit(frame)
-        bound, fitted = learn(VarianceThresholdSelector(numeric(), threshold), table)
-        assert bound.learned_schema(table.schema, fitted).names == [str(place) for place in model.selectedFeatures]
 
 
 def test_a_constant_column_has_variance_zero_whatever_rounding_does(learn):

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn import linear_model
-from sklearn.utils.class_weight import compute_class_weight
 
 import penstock as ps
 from penstock import stages as st
@@ -77,15 +76,6 @@ def test_a_logistic_regression_is_scikit_learns(local):
         stage = STAGES["multinomial"](class_weight=class_weight, weight=None if weight is None else "w")
         found = probabilities(local, stage, rows(label))
         np.testing.assert_allclose(found, other.predict_proba(X)[:, 1], rtol=1e-5)
-
-
-def test_balanced_weights_are_scikit_learns(local):
-    expected = compute_class_weight("balanced", classes=np.unique(LABEL), y=LABEL)
-    table = rows(LABEL)
-    bound = STAGES["logistic"](class_weight="balanced").bind(table.schema)
-    (state,), _ = local.from_arrow(table).gather([bound.statistics(table.schema)["labels"]])
-    counted = bound.statistics(table.schema)["labels"].finish(state)
-    np.testing.assert_allclose(bound.target.learn({"labels": counted})["class_weights"], expected, rtol=1e-15)
 
 
 @pytest.mark.thorough

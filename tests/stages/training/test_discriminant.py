@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from class_scores import scored
-from scipy.special import expit
 from sklearn import discriminant_analysis as sk
 from sklearn.covariance import OAS
 
@@ -112,14 +111,6 @@ def test_data_far_from_zero_lose_nothing(local):
     near, far = dataset(local, x, label), dataset(local, x + 2.0**20, label)
     expected = scored(fit(near, LINEAR, shrinkage="auto"), near)[1]
     np.testing.assert_allclose(scored(fit(far, LINEAR, shrinkage="auto"), far)[1], expected, rtol=1e-8)
-
-
-def test_one_feature_of_equal_deviations_is_the_closed_form(local):
-    data = dataset(local, np.array([[0.0, 2.0, 10.0, 12.0]]).T, [0, 0, 1, 1])
-    raw, probability, _ = scored(fit(data, LINEAR), data)
-    expected = (np.array([0.0, 2.0, 10.0, 12.0]) - 6) * 10  # (x - middle) * distance / variance
-    np.testing.assert_allclose(raw, expected, rtol=1e-12)
-    np.testing.assert_allclose(probability, expit(expected), rtol=1e-12)
 
 
 @pytest.mark.thorough

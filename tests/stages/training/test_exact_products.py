@@ -142,13 +142,6 @@ def test_the_gradient_is_that_of_exact_arithmetic() -> None:
         assert gradient[place] == pytest.approx(float(exact), rel=0, abs=1e-13 * ROWS * float(np.abs(row).max()))
 
 
-def test_a_rank_without_rows_adds_nothing() -> None:
-    made = design(np.arange(0), 1)
-    loss, gradient = made.loss_and_gradient(np.ones((2, FEATURES)), halves_of_squares, largest_loss=1.0)
-    assert loss == 0.0
-    np.testing.assert_array_equal(gradient, np.zeros(2 * FEATURES))
-
-
 def test_losses_that_are_added_up_together_are_those_of_each_by_itself() -> None:
     whole = design(np.arange(ROWS), 3, threads=2)
     source = np.random.default_rng(8)

@@ -343,22 +343,6 @@ def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local: Engine) -
 # What the sums and the search promise
 
 
-def test_sums_do_not_depend_on_the_order_and_lose_nothing() -> None:
-    source = np.random.default_rng(8)
-    values = source.normal(size=5000) * 10.0 ** source.integers(-8, 1, 5000)
-    largest = np.array([np.abs(values).max()])
-    exact = Split.of(largest, 5000)
-
-    def total(order: np.ndarray, cuts: int) -> float:
-        parts = [exact.by_group(np.zeros(len(each), dtype=int), values[None, each], 1)
-                 for each in np.array_split(order, cuts)]  # fmt: skip
-        return float(np.sum(parts[::-1], axis=0).sum())
-
-    found = {total(source.permutation(5000), cuts) for cuts in (1, 3, 50)}
-    assert len(found) == 1
-    assert found.pop() == pytest.approx(math.fsum(values), abs=1e-15 * 5000 * largest[0])
-
-
 def test_sums_by_group_are_those_of_the_terms_of_each() -> None:
     for groups in (1, 3, 50):
         source = np.random.default_rng(groups)

@@ -103,17 +103,6 @@ def test_the_first_of_equal_penalties_is_taken(local, table):
     assert fit(local, table, reg_params=(5.0, 0.01, 0.01))["reg_param"] == 0.01
 
 
-@pytest.mark.thorough
-def test_rows_are_dealt_as_the_dataset_deals_its_folds(local, table):
-    data = local.from_arrow(table.append_column("row", pa.array(range(ROWS))))
-    dealt = np.empty(ROWS, np.int64)
-    for fold in data.folds(4, seed=8):
-        dealt[fold.validation.to_arrow()["row"].to_numpy()] = fold.index
-    wide = table.append_column("dealt", pa.array(dealt))
-    by_column = fit(local, wide, fold="dealt", num_folds=4)
-    assert by_column["rmse"] == fit(local, wide, num_folds=4, seed=8)["rmse"]
-
-
 def test_of_a_training_set_of_its_own_folds_the_one_without_rows_is_left_out(local, table):
     train = local.from_arrow(table).folds(4, seed=0)[1].train
     stage = st.LinearRegressionCV("y", features=NAMES, reg_params=PENALTIES, num_folds=4, standardization=False)

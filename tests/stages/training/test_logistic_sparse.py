@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from class_scores import scored
-from sklearn import linear_model
 from vector_rows import FEATURES, MATRIX, NUMBERS, ROWS, SIZE, VECTOR, WEIGHT, X, dataset, draw, lists
 
 from penstock import stages as st
@@ -47,37 +45,6 @@ def coefficients(model: PipelineModel, numbers: tuple[str, ...] = ()) -> np.ndar
     return np.concatenate([*plain, found], axis=1)
 
 
-# scikit-learn, on the same CSR matrix: C is 1 / (n * reg_param)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("classes", [2, 3])
-def test_coefficients_are_those_of_scikit_learn(local: Engine, subtests: Any, classes: int) -> None:
-    for place, (reg_param, l1_ratio) in enumerate(PENALTIES):
-        weighted = (classes + place) % 2 == 0
-        weight = WEIGHT if weighted else np.ones(ROWS)
-        oracle = linear_model.LogisticRegression(
-            C=1 / (weight.sum() * reg_param), l1_ratio=l1_ratio, solver="saga" if l1_ratio else "newton-cg",
-            tol=1e-10, max_iter=20_000, random_state=0,
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # newton-cg says that its line search ends in rounding
-            oracle.fit(MATRIX, labels(classes), sample_weight=weight)
-        options = {"reg_param": reg_param, "elastic_net_param": l1_ratio, "standardization": False}
-        with subtests.test(**options):
-            data = dataset(local, table(classes, w=WEIGHT))
-            model = Pipeline(stage(weight="w" if weighted else None, **options)).fit(data)
-            assert model.fitted[0]["converged"]
-            np.testing.assert_allclose(coefficients(model), oracle.coef_, atol=1e-6)
-            centred = oracle.intercept_ - (oracle.intercept_.mean() if classes > 2 else 0)
-            np.testing.assert_allclose(model.fitted[0]["intercepts"], centred, atol=1e-6)
-            raw, probability, prediction = scored(model, data)
-            expected = oracle.predict_proba(MATRIX)
-            np.testing.assert_allclose(probability, expected[:, 1] if classes == 2 else expected, atol=1e-6)
-            np.testing.assert_array_equal(prediction, oracle.predict(MATRIX))
-            assert raw.shape == probability.shape
-
-
 # The dense columns, which are held to MLlib: the same objective, whose minimum both find to their tolerance
 
 
@@ -92,8 +59,9 @@ def test_the_model_is_that_of_dense_columns(local: Engine, subtests: Any, classe
             "fit_intercept": place in (0, 2), "weight": "w",
         }  # fmt: skip
         with subtests.test(**options):
-            dense = Pipeline(stage((*NUMBERS, *columns), **options)).fit(dataset(local, wide, 80_000)).fitted[0]
-            learned = Pipeline(stage(FEATURES, **options)).fit(dataset(local, table(classes, w=WEIGHT)))
+            rows, data = dataset(local, wide, 80_000), dataset(local, table(classes, w=WEIGHT))
+            model = Pipeline(stage((*NUMBERS, *columns), **options)).fit(rows)
+            dense, learned = model.fitted[0], Pipeline(stage(FEATURES, **options)).fit(data)
             expected = np.array([dense["coefficients"][name].to_numpy() for name in (*NUMBERS, *columns)]).T
             assert learned.fitted[0]["converged"]
             found = learned.fitted[0]["objective_history"]
@@ -103,6 +71,8 @@ def test_the_model_is_that_of_dense_columns(local: Engine, subtests: Any, classe
             scale = np.append(X.std(axis=0), np.ones(SIZE))
             np.testing.assert_allclose(coefficients(learned, NUMBERS) * scale, expected * scale, atol=1e-7)
             np.testing.assert_allclose(learned.fitted[0]["intercepts"], dense["intercepts"], atol=1e-5)
+            for ours, theirs in zip(scored(learned, data), scored(model, rows), strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 # Sums

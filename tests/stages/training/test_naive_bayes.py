@@ -1,4 +1,4 @@
-"""Naive Bayes against scikit-learn, MLlib and closed forms; what it refuses, and what it makes of odd rows."""
+"""Naive Bayes against scikit-learn; what it refuses, and what it makes of odd rows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from class_scores import COLUMNS, scored
-from mllib_metrics import frame_of
+from class_scores import scored
 from sklearn import naive_bayes as sk
 
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError
-from penstock.pipeline import Pipeline, PipelineModel
+from penstock.pipeline import Pipeline
 
 ROWS = 500
 FEATURES = ("f0", "f1", "f2", "f3")
@@ -57,11 +56,6 @@ def stage(model_type: str, weighted: bool = False, **options: Any) -> st.NaiveBa
     return st.NaiveBayes("label", features=FEATURES, weight=weight, model_type=model_type, **options)
 
 
-def matrix(model: PipelineModel, name: str) -> np.ndarray:
-    """Return what was learned, of shape (n_classes, n_features)."""
-    return np.stack([column.to_numpy() for column in model.fitted[0][name].columns], axis=1)
-
-
 # Learned and scored as elsewhere
 
 
@@ -93,43 +87,6 @@ def test_scores_are_those_of_scikit_learn(local: Engine, model_type: str, subtes
             np.testing.assert_allclose(raw, joint[:, 1] - joint[:, 0] if two else joint, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(probability, expected[:, 1] if two else expected, rtol=1e-9, atol=1e-12)
             np.testing.assert_array_equal(prediction, oracle.predict(x))
-
-
-@pytest.mark.spark
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_everything_is_as_in_mllib(local: Engine, spark: Any, subtests: Any) -> None:
-    from pyspark.ml.classification import NaiveBayes
-
-    for place, model_type in enumerate(TYPES):  # two classes, or four and weights
-        classes, weighted = ((2, False), (4, True))[place % 2]
-        x, label, weight = sample(model_type, classes)
-        given = frame_of(spark, {"features": x.tolist(), "label": label.astype(float), "w": weight})
-        options = {"weightCol": "w"} if weighted else {}
-        theirs = NaiveBayes(modelType=model_type, smoothing=0.7, **options).fit(given)
-        made = theirs.transform(given).select(*COLUMNS).collect()
-        scores, shares = (np.array([row[name].toArray() for row in made]) for name in COLUMNS[:2])
-
-        data, two = dataset(local, x, label=label, w=weight), classes == 2
-        model = Pipeline(stage(model_type, weighted, smoothing=0.7)).fit(data)
-        raw, probability, prediction = scored(model, data)
-        with subtests.test(model_type, classes=classes, weighted=weighted):
-            np.testing.assert_allclose(model.fitted[0]["pi"], theirs.pi.toArray(), rtol=1e-9)
-            np.testing.assert_allclose(matrix(model, "theta"), theirs.theta.toArray(), rtol=1e-9)
-            if model_type == "gaussian":
-                np.testing.assert_allclose(matrix(model, "sigma"), theirs.sigma.toArray(), rtol=1e-9)
-            expected = scores[:, 1] - scores[:, 0] if two else scores
-            np.testing.assert_allclose(raw, expected, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(probability, shares[:, 1] if two else shares, rtol=1e-9, atol=1e-9)
-            np.testing.assert_array_equal(prediction, [row["prediction"] for row in made])
-
-
-def test_what_is_learned_of_words_is_the_closed_form(local: Engine) -> None:
-    x = np.array([[3.0, 0, 1, 0], [1, 0, 1, 0], [0, 2, 0, 0]])
-    model = Pipeline(stage("multinomial")).fit(dataset(local, x, label=["a", "a", "b"]))
-    np.testing.assert_allclose(np.exp(model.fitted[0]["pi"]), [3 / 5, 2 / 5])
-    np.testing.assert_allclose(
-        np.exp(matrix(model, "theta")), [[5 / 10, 1 / 10, 3 / 10, 1 / 10], [1 / 6, 3 / 6, 1 / 6, 1 / 6]]
-    )
 
 
 def test_densities_do_not_depend_on_the_offset(local: Engine) -> None:

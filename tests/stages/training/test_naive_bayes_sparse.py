@@ -1,7 +1,8 @@
-"""Naive Bayes on sparse vectors against scikit-learn and dense columns."""
+"""Naive Bayes on sparse vectors against dense columns and closed forms."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from class_scores import scored
-from sklearn import naive_bayes as sk
 from vector_rows import lists
 
 from penstock import stages as st
@@ -22,7 +22,6 @@ from penstock.pipeline import Pipeline
 ROWS, SIZE = 300, 50
 VECTOR = sparse.columns("v")
 TYPES = ("multinomial", "complement", "bernoulli")
-SKLEARN = {"multinomial": sk.MultinomialNB, "complement": sk.ComplementNB, "bernoulli": sk.BernoulliNB}
 DRAW = np.random.default_rng(4)
 LABEL = np.minimum(DRAW.geometric(0.5, ROWS) - 1, 2)
 WEIGHT = DRAW.integers(1, 5, ROWS) / 2
@@ -52,37 +51,17 @@ def stage(model_type: str, features: tuple[str, ...] = VECTOR, **options: Any) -
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("model_type", TYPES)
-def test_scores_are_those_of_scikit_learn(local: Engine, model_type: str, subtests: Any) -> None:
-    given = matrix(model_type)
-    for classes, weighted in ((2, True), (3, False)):
-        label, data = np.minimum(LABEL, classes - 1), dataset(local, table(given, classes))
-        model = Pipeline(stage(model_type, weight="w" if weighted else None, vector_size=SIZE)).fit(data)
-        weight = WEIGHT if weighted else np.ones(ROWS)
-        priors = np.bincount(label, weight) + 0.7  # scikit-learn smooths none
-        oracle = SKLEARN[model_type](alpha=0.7, class_prior=priors / priors.sum())
-        oracle.fit(given, label, sample_weight=weight)
-        raw, probability, prediction = scored(model, data)
-        joint, expected, two = oracle.predict_joint_log_proba(given), oracle.predict_proba(given), classes == 2
-        if model_type == "complement":
-            joint -= np.logaddexp.reduce(joint, axis=1, keepdims=True)
-        with subtests.test(classes=classes):
-            np.testing.assert_allclose(raw, joint[:, 1] - joint[:, 0] if two else joint, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(probability, expected[:, 1] if two else expected, rtol=1e-9, atol=1e-12)
-            np.testing.assert_array_equal(prediction, oracle.predict(given))
-
-
-@pytest.mark.thorough
 def test_numbers_beside_a_vector_are_columns_of_one_matrix(local: Engine, subtests: Any) -> None:
-    for model_type in TYPES:
+    for model_type, (classes, weight) in itertools.product(TYPES, ((2, "w"), (3, None))):
         given = matrix(model_type)
         dense = pa.table({"x": NUMBER, **{f"f{place:02}": column for place, column in enumerate(given.toarray().T)}})
-        dense = dense.append_column("label", pa.array(LABEL))
-        both, columns = dataset(local, table(given)), dataset(local, dense, 80_000)
-        expected = Pipeline(stage(model_type, tuple(dense.column_names[:-1]))).fit(columns)
-        model = Pipeline(stage(model_type, ("x", *VECTOR), vector_size=SIZE)).fit(both)
+        names, rows = tuple(dense.column_names), table(given, classes)
+        wide = pa.table([*dense.columns, rows["label"], rows["w"]], [*names, "label", "w"])
+        both, columns = dataset(local, rows), dataset(local, wide, 80_000)
+        expected = Pipeline(stage(model_type, names, weight=weight)).fit(columns)
+        model = Pipeline(stage(model_type, ("x", *VECTOR), vector_size=SIZE, weight=weight)).fit(both)
         for ours, theirs in zip(scored(model, both), scored(expected, columns), strict=True):
-            with subtests.test(model_type):
+            with subtests.test(model_type, classes=classes):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 

@@ -76,15 +76,6 @@ def values(table: pa.Table, name: str) -> np.ndarray:
 
 
 @pytest.mark.thorough
-def test_a_classifier_gives_classes_and_their_probabilities(make, x, size):
-    found = made(make(size=size), LogisticRegression(C=0.5, max_iter=500), "size")
-    expected = LogisticRegression(C=0.5, max_iter=500).fit(x, size)
-    assert found.schema.names[-2:] == ["probability", "prediction"]
-    np.testing.assert_allclose(values(found, "probability"), expected.predict_proba(x), rtol=1e-12)
-    assert found["prediction"].to_pylist() == expected.predict(x).tolist()
-
-
-@pytest.mark.thorough
 def test_the_probability_of_two_classes_is_that_of_the_second(make, x):
     label = x[:, 0] > 0
     found = made(make(label=label), LogisticRegression(), "label")

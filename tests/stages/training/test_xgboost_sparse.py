@@ -109,13 +109,6 @@ def test_validation_data_may_have_what_training_data_has_not(local):
     assert len(fitted["history"]["logloss"]) > 1
 
 
-def test_importances_name_the_index(model):
-    found = model.stages[0].importances(model.fitted[0])["gain"]
-    assert "x" in found
-    assert any(name.startswith("v[") for name in found)
-    assert list(found.values()) == sorted(found.values(), reverse=True)
-
-
 def spread(matrix: Any, step: int = 1_000_003) -> Any:
     """Return a matrix whose column `n` is at 5 + `n` * `step`."""
     kept = matrix.data, (5 + matrix.indices * step).astype(np.int64), matrix.indptr
