@@ -157,6 +157,14 @@ def test_roots_are_the_columns_that_an_expression_reads(subtests: pytest.Subtest
             assert frames.roots(expression, SCHEMA) == expected
 
 
+def test_a_frame_is_presented_in_the_form_asked_for() -> None:
+    forms = {"narwhals": nw.DataFrame, "polars": pl.DataFrame, "pandas": pd.DataFrame, "arrow": pa.Table}
+    for form, kind in forms.items():
+        found = frames.present(frames.from_arrow(TABLE), form)
+        assert isinstance(found, kind)
+        assert len(found) == 4
+
+
 def test_every_form_is_accepted_with_nan_as_null(frame: nw.DataFrame) -> None:
     for given in (frame, nw.to_native(frame)):
         accepted = frames.accept(given, "cpu")
