@@ -148,13 +148,6 @@ def test_missing_patterns_are_those_of_polars(data):
     assert (found.others, found.error) == (0, 0)
 
 
-def test_skewness_is_that_of_numpy(described):
-    for name in ("x", "tail"):
-        values = frame()[name].to_numpy()
-        expected = ((values - values.mean()) ** 3).mean() / values.std() ** 3
-        assert described[name].skewness == pytest.approx(expected, rel=1e-10)
-
-
 @pytest.mark.thorough
 def test_each_column_that_would_hurt_is_named(described):
     found = described.warnings

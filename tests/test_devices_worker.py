@@ -89,11 +89,6 @@ def test_bind_makes_the_gpu_current_before_it_makes_the_pool_and_again_makes_no_
     assert cuda.calls == ["use(0)"]
 
 
-def test_bind_hands_the_release_threshold_to_the_pool(cuda: FakeCuda) -> None:
-    bind(Device("gpu", 0), release_threshold=2**30)
-    assert "pool(1073741824)" in cuda.calls
-
-
 def test_bind_keeps_a_memory_resource_that_was_set_before(cuda: FakeCuda) -> None:
     rmm: Any = sys.modules["rmm.mr"]
     rmm.set_current_device_resource(object())

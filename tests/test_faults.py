@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -38,7 +37,6 @@ from penstock.errors import (
     CorruptFileError,
     DataValueError,
     IncompleteInputError,
-    OutputExistsError,
     SchemaDriftError,
     UnsupportedStepError,
     UserCodeError,
@@ -189,32 +187,12 @@ def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
 # Columns
 
 
-def test_rows_that_are_null_for_want_of_a_column_are_logged(
-    local: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write(tmp_path / "a.parquet", x=[1], y=[1])
-    for name in "bc":
-        write(tmp_path / f"{name}.parquet", x=[1, 2, 3])
-    with caplog.at_level(logging.WARNING, "penstock"):
-        local.read_parquet(str(tmp_path / "*.parquet"), missing_columns="null")
-    (message,) = caplog.messages
-    assert message.startswith("column 'y' is null for 6 rows of 2 file(s): ")
-    assert str(tmp_path / "b.parquet") in message
-
-
 def test_a_column_that_files_lack_is_told_with_how_many_they_are(local: Engine, tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", x=[1], y=[1])
     for name in "bcd":
         write(tmp_path / f"{name}.parquet", x=[1])
     with pytest.raises(SchemaDriftError, match=r"column 'y' of .*a\.parquet is not in .*b\.parquet\. 3 file\(s\) lack"):
         local.read_parquet(str(tmp_path / "*.parquet"))
-
-
-def test_columns_are_bound_by_name(local: Engine, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("x,y\n1,10\n")
-    (tmp_path / "b.csv").write_text("y,x\n20,2\n")
-    data = local.read_csv(str(tmp_path / "*.csv"), schema={"x": "int64", "y": "int64"})
-    assert data.to_arrow().to_pylist() == [{"x": 1, "y": 10}, {"x": 2, "y": 20}]
 
 
 @pytest.mark.thorough
@@ -300,17 +278,6 @@ def test_an_error_of_the_user_keeps_its_place_and_traceback_on_every_engine(engi
 
 
 # Outputs
-
-
-def test_files_of_others_are_kept_and_the_hint_does_not_promise_otherwise(local: Engine, tmp_path: Path) -> None:
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs" / "thesis.tex").write_text("...")
-    before = contents(tmp_path)
-    for overwrite in (False, True):
-        with pytest.raises(OutputExistsError, match="holds no manifest") as caught:
-            numbers(local).write_parquet(tmp_path / "theirs", overwrite=overwrite)
-        assert "replaces only what has a manifest; remove it yourself" in str(caught.value.hint)
-        assert contents(tmp_path) == before
 
 
 FULL = """

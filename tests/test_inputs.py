@@ -41,11 +41,6 @@ def test_no_known_suffix_is_refused(tmp_path):
     assert found.value.hint == "Pass --format parquet|csv|jsonl|files|orc|avro|arrow|libsvm|delta|iceberg."
 
 
-def test_an_unknown_format_is_refused_with_the_nearest(local):
-    with pytest.raises(ConfigError, match=r"format is 'json'.* Did you mean 'jsonl'\?"):
-        read(local, ["a"], format="json")
-
-
 def test_what_is_not_there_is_missing_input(local, tmp_path):
     with pytest.raises(MissingInputError, match="matches no file"):
         read(local, [str(tmp_path / "nowhere")])
@@ -88,10 +83,3 @@ def test_bad_records_of_what_is_no_text_are_refused(local, tmp_path):
 def test_a_directory_that_does_not_say_it_is_whole_is_read_when_asked(local, tmp_path: Path):
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
     assert read(local, [str(tmp_path)], allow_unmanifested=True).count() == 2
-
-
-def test_images_are_read_as_whole_files(local, tmp_path):
-    for name in ("b.PNG", "a.jpg"):
-        (tmp_path / name).write_bytes(name.encode())
-    found = read(local, [str(tmp_path)]).select("path", "content").to_arrow().to_pylist()
-    assert [(Path(row["path"]).name, row["content"]) for row in found] == [("a.jpg", b"a.jpg"), ("b.PNG", b"b.PNG")]

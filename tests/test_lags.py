@@ -199,16 +199,6 @@ def test_a_lag_of_a_lag_goes_on(local):
     assert same(twice, by_pandas(FRAME, "who", "at", "row", 2))
 
 
-@pytest.mark.thorough
-def test_a_pipeline_learns_from_lags_on_every_engine_the_same(engine, local):
-    digests = []
-    for each in (engine, local):
-        data = cut(each).lag("paid", by="who", order_by="at").diff("heat", by="who", order_by="at")
-        model = ps.Pipeline(st.Imputer(["paid_lag_1", "heat_diff_1"]), st.StandardScaler("heat_diff_1")).fit(data)
-        digests.append(model.digest)
-    assert digests[0] == digests[1]
-
-
 def test_only_the_columns_that_a_scan_needs_are_made(local):
     data = cut(local).diff("paid", by="who", order_by="at").lag("note", by="who", order_by="at")
     kept, columns = data.scan(["note_lag_1"]).plan()

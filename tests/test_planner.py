@@ -383,13 +383,6 @@ def test_a_value_that_makes_a_stage_meaningless_is_told_with_stage_column_and_ro
         assert (caught.value.stage, caught.value.column, caught.value.row) == ("Centre", "x", 13)
 
 
-def test_rows_that_a_function_made_have_no_place(world: World) -> None:
-    made = world.data().map_partitions(lambda frame: frame.with_columns(a=nw.col("a") / 0), {"a": "float64"})
-    with pytest.raises(DataValueError, match="values that are infinite") as caught:
-        Pipeline(Centre("a")).fit(made)
-    assert (caught.value.path, caught.value.row) == (None, None)
-
-
 def test_a_step_that_was_never_fitted_cannot_be_applied(world: World) -> None:
     step = StageStep(Centre("a", output_columns=("a",)), None, 0)
     with pytest.raises(ExecutionError, match="AssertionError: Centre is used before it is fitted"):
@@ -402,14 +395,6 @@ def test_validation_data_must_have_what_trainers_read(world: World) -> None:
         pipeline.fit(world.data(), validation=world.data().select("a", "b"))
     assert world.engine.scans == []
     pipeline.fit(world.data(), validation=world.data().select("c", "a"))
-
-
-def test_scoring_needs_only_what_the_stages_read(world: World) -> None:
-    model = Pipeline(Centre("a"), st.XGBoostRegressor("c", features=["a", "b"], num_boost_round=1)).fit(world.data())
-    assert model.input_columns == ["a", "b"]
-    scored = model.transform(world.data().select("b", "a"))
-    assert scored.columns == ["b", "a", "prediction"]
-    assert scored.to_arrow().num_rows == 20
 
 
 # In words

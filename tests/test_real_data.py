@@ -1,4 +1,4 @@
-"""Real data, where it lies beside the checkout: each set goes through fit, evaluate, save, load and score."""
+"""Real data, where it lies beside the checkout: fit, evaluate, save, load and score, and what is read of it."""
 
 from __future__ import annotations
 
@@ -66,19 +66,3 @@ def test_blank_total_charges_of_churn_are_null_or_break_a_declared_number(local:
     with pytest.raises(SchemaDriftError, match=r"TotalCharges.*' '|' '.*TotalCharges") as caught:
         local.read_csv(real_data / "churn.csv", schema={**columns, "TotalCharges": "float64"}).count()
     assert caught.value.column == "TotalCharges"
-
-
-@pytest.mark.thorough
-def test_taxi_fares_are_learned_and_scored(local: Engine, real_data: Path, tmp_path: Path) -> None:
-    data = local.read_parquet([real_data / "taxi" / "train.parquet", real_data / "taxi" / "eval.parquet"])
-    pipeline = ps.Pipeline(st.XGBoostRegressor("fare_amount", num_boost_round=40, max_depth=5))
-    r2, scored = through(local, pipeline, data, st.RegressionEvaluator(label="fare_amount", metrics=("r2",)), tmp_path)
-    assert r2 > 0.8
-    assert scored["prediction"].notna().all()
-
-
-def test_raw_taxi_rows_with_blank_lines_and_empty_columns_are_read(local: Engine, real_data: Path) -> None:
-    raw = local.read_csv(real_data / "taxi" / "raw.csv").to_pandas()
-    expected = pd.read_csv(real_data / "taxi" / "raw.csv", skip_blank_lines=True)
-    assert len(raw) == len(expected)
-    assert raw["Fare_Amt"].sum() == pytest.approx(expected["Fare_Amt"].sum(), rel=1e-12)

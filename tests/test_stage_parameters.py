@@ -172,15 +172,6 @@ def test_a_model_without_names_has_the_same_digest_and_is_saved_as_before(pipeli
     assert "stage-names" not in (tmp_path / "model" / "_manifest.json").read_text()
 
 
-@pytest.mark.thorough
-def test_parameters_of_a_loaded_model_make_the_same_pipeline(pipeline, data, tmp_path):
-    model = pipeline.with_params({"scale.with_mean": False, "model.max_depth": 3}).fit(data)
-    model.save(tmp_path / "model")
-    params = ps.PipelineModel.load(tmp_path / "model").get_params()
-    assert params["scale.with_mean"] is False
-    assert pipeline.with_params(params).fit(data).digest == model.digest
-
-
 # Parameters
 
 
@@ -205,17 +196,6 @@ def test_parameters_of_every_stage_put_back_are_the_same_stages():
     assert again.stages == pipeline.stages
 
 
-@pytest.mark.thorough
-def test_other_parameters_learn_what_a_pipeline_written_so_learns(pipeline, data):
-    written = Pipeline(
-        st.StandardScaler("x", with_mean=False),
-        st.Clip("y", lower=0.25),
-        st.XGBoostClassifier("label", num_boost_round=3, params={"max_leaves": 4}),
-    )
-    changed = pipeline.with_params({"model.num_boost_round": 3, "Clip.lower": 0.25, "scale.with_mean": False})
-    assert changed.fit(data).digest == written.fit(data).digest
-
-
 def test_the_pipeline_itself_stays_as_it_is(pipeline):
     before = pipeline.get_params()
     pipeline.with_params({"scale.with_mean": False, "model.params.max_leaves": 9, "Clip": None})
@@ -226,13 +206,6 @@ def test_the_pipeline_itself_stays_as_it_is(pipeline):
 def test_a_selector_stays_one():
     pipeline = Pipeline(st.StandardScaler(numeric()))
     assert pipeline.with_params(pipeline.get_params()).stages[0].columns is pipeline.stages[0].columns
-
-
-def test_numbered_stages_are_changed_one_by_one():
-    pipeline = Pipeline(st.StandardScaler("x"), st.StandardScaler("y")).with_params(
-        {"StandardScaler-2.with_std": False}
-    )
-    assert [stage.with_std for stage in pipeline.stages] == [True, False]
 
 
 def test_a_key_is_put_into_the_mapping_that_is_there_or_given_besides(pipeline):

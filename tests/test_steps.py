@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from penstock import frames
-from penstock.dataset import steps
 from penstock.dataset.steps import Filter, MapPartitions, RowLog, SelectColumns, Step, placed, prune, run
 from penstock.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
 from penstock.frames import ROW
@@ -96,11 +95,6 @@ def test_prune_keeps_the_steps_and_columns_that_matter() -> None:
     assert prune([select, keep], ["a"]) == ((keep,), {"a", "b"})
     everything = MapPartitions(len, pa.schema({"z": pa.int64()}), "polars", ("a", "c"))
     assert prune([everything], ["z"])[1] == {"a", "c"}  # it sees every column
-
-
-def test_output_schema_follows_the_steps() -> None:
-    made = MapPartitions(len, pa.schema({"z": pa.int64(), "y": pa.int8()}), "polars", ("a",))
-    assert steps.output_schema([made, SelectColumns(("y",))], SCHEMA) == pa.schema({"y": pa.int8()})
 
 
 def test_a_step_that_loses_rows_without_a_word_is_caught() -> None:

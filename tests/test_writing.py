@@ -119,13 +119,6 @@ def test_rows_set_aside_are_written_with_reason_and_number(fitted: Dataset, tmp_
     assert sorted([*aside["a"].to_pylist(), *pq.read_table(tmp_path / "out")["a"].to_pylist()]) == list(range(ROWS))
 
 
-@pytest.mark.thorough
-def test_the_quarantine_goes_where_it_is_sent(fitted: Dataset, tmp_path: Path) -> None:
-    fitted.write_parquet(tmp_path / "out", quarantine=tmp_path / "elsewhere" / "bad")
-    assert pq.read_table(tmp_path / "elsewhere" / "bad").num_rows == 14
-    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "out"]
-
-
 def test_a_quarantine_of_an_earlier_write_goes_when_no_rows_are_set_aside(
     data: Dataset, fitted: Dataset, tmp_path: Path
 ) -> None:

@@ -115,11 +115,3 @@ def test_its_search_runs_as_it_stands_in_its_file(folder, tmp_path):
     result = tune(folder / "customers.csv", tmp_path, trials=2, set=fixed)
     assert (result.trials, result.failed, result.metric) == (2, [], "boosted.areaUnderROC")
     assert result.best_score == pytest.approx(result.metrics["boosted.areaUnderROC"], abs=0.06)
-
-
-@pytest.mark.thorough
-def test_real_customers_are_told_apart_by_the_best_of_a_search(real_data, tmp_path):
-    few = ["XGBoostClassifier.num_boost_round=40"]
-    result = tune(real_data / "churn.csv", tmp_path, trials=2, folds=2, set=few)
-    assert result.best_score > 0.83
-    assert result.metrics["boosted.areaUnderROC"] > 0.81

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import clicks as generator
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from penstock.cli import jobs
 from penstock.cli.project import load_pipeline
-from penstock.cli.requests import EvaluateRequest, FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.requests import EvaluateRequest, FitRequest, TuneRequest
 from penstock.cli.results import FitResult
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
@@ -37,43 +35,16 @@ def fitted(folder: Path) -> FitResult:
     )
 
 
-def _area_under_roc(label: np.ndarray, score: np.ndarray) -> float:
-    """The share of pairs of a click and none in which the click has the larger score; ties count a half."""
-    clicked, others = score[label == 1], np.sort(score[label == 0])
-    below = np.searchsorted(others, clicked, side="left") + np.searchsorted(others, clicked, side="right")
-    return float(below.sum() / 2 / len(clicked) / len(others))
-
-
 @pytest.mark.thorough
 def test_it_learns_what_tells_clicks_apart(fitted):
-    assert fitted.metrics["areaUnderROC"] > 0.70  # that of the true model is 0.79
-
-
-@pytest.mark.thorough
-def test_its_metric_is_that_of_the_scored_rows_after_one_scan(fitted):
     assert fitted.scans == 1
-    scored = pq.read_table(fitted.scored.path, columns=["label", "rawPrediction"])
-    expected = _area_under_roc(scored["label"].to_numpy(), scored["rawPrediction"].to_numpy())
-    assert fitted.metrics["areaUnderROC"] == pytest.approx(expected, rel=1e-12)
+    assert fitted.metrics["areaUnderROC"] > 0.70  # that of the true model is 0.79
 
 
 @pytest.mark.thorough
 def test_it_does_as_well_on_rows_of_another_day(folder, fitted):
     found = jobs.evaluate(EvaluateRequest(pipeline="clicks", model=fitted.model, **_common(folder, "new")))
     assert found.metrics["areaUnderROC"] == pytest.approx(fitted.metrics["areaUnderROC"], abs=0.04)
-
-
-@pytest.mark.thorough
-def test_rows_without_a_label_are_scored(folder, fitted):
-    unlabelled = pq.read_table(folder / "new").drop_columns(["label"])
-    pq.write_table(unlabelled, folder / "unlabelled.parquet")
-    request = ScoreRequest(
-        model=fitted.model, out=folder / "out", columns=["probability"], **_common(folder, "unlabelled.parquet")
-    )
-    found = jobs.score(request)
-    probability = pq.read_table(found.scored.path)["probability"].to_numpy()
-    assert len(probability) == 4_000
-    assert ((probability > 0) & (probability < 1)).all()
 
 
 def test_its_schema_is_that_of_the_data():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -49,12 +48,6 @@ def test_it_learns_the_meter(fitted):
     assert fitted.metrics["mae"] < 1.0  # dollars
 
 
-def test_its_metric_is_that_of_the_scored_rows(fitted):
-    scored = pq.read_table(fitted.scored.path, columns=["fare_amount", "prediction"])
-    errors = scored["fare_amount"].to_numpy() - scored["prediction"].to_numpy()
-    assert fitted.metrics["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-12)
-
-
 @pytest.mark.thorough
 def test_refunds_and_impossible_trips_are_left_out_and_counted(folder, fitted):
     table = pq.read_table(folder / "data")
@@ -75,15 +68,6 @@ def test_raw_text_without_a_fare_is_scored_and_impossible_trips_are_set_aside(fo
     assert found.quarantined == {RULE: _backwards(raw)}
     assert found.rows == 3_000 - _backwards(raw)
     assert pq.read_table(found.path)["prediction"].null_count == 0
-
-
-def test_dates_become_numbers(fitted):
-    scored = pq.read_table(fitted.scored.path).to_pandas()
-    pickup = scored["tpep_pickup_datetime"]
-    assert (scored["tpep_pickup_datetime_hour"] == pickup.dt.hour).all()
-    assert (scored["tpep_pickup_datetime_weekday"] == pickup.dt.isocalendar().day).all()
-    minutes = (scored["tpep_dropoff_datetime"] - pickup).dt.total_seconds() / 60
-    np.testing.assert_allclose(scored["minutes"], minutes, rtol=2**-52)
 
 
 def test_its_columns_have_the_types_of_the_data():

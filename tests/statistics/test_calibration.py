@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from gathering import demand_refused, gathered, named
-from sklearn import calibration, metrics
+from sklearn import calibration
 
 from penstock import frames
 from penstock.statistics.evaluation.calibration import Probabilities
@@ -20,15 +20,6 @@ def sample(rows=2000, seed=0):
     rng = np.random.default_rng(seed)
     probability = rng.beta(1, 3, rows)
     return probability, (rng.random(rows) < probability**1.5).astype(int), rng.exponential(size=rows)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_log_loss_and_brier_score_are_scikit_learns(weighted):
-    probability, label, weight = sample()
-    given = found((probability, label, weight) if weighted else (probability, label))
-    options = {"sample_weight": weight} if weighted else {}
-    assert given.log_loss == pytest.approx(metrics.log_loss(label, probability, **options), rel=1e-12)
-    assert given.brier_score == pytest.approx(metrics.brier_score_loss(label, probability, **options), rel=1e-12)
 
 
 def test_a_certain_mistake_costs_what_eps_allows_and_the_brier_score_one():

@@ -95,22 +95,9 @@ def test_the_edges_of_the_largest_numbers_are_finite():
     assert (cells.lower.tolist(), cells.upper.tolist()) == ([-largest, 0.0], [0.0, largest])
 
 
-def test_without_rows_there_are_no_cells():
-    for parts in (1, 3):
-        cells = finish_cells(merge_cells([state_of(np.empty(0), 5)] * parts, 5))
-        assert (len(cells.lower), cells.width, cells.sums["rows"].dtype) == (0, 0.0, np.float64)
-
-
 def test_merging_one_state_makes_its_cells_fewer():
     values = VALUES["normal"]
     fewer = finish_cells(merge_cells([state_of(values, 1000)], 10))
     direct = finish_cells(state_of(values, 10))
     assert fewer.lower.tolist() == direct.lower.tolist()
     assert fewer.sums["rows"].tolist() == direct.sums["rows"].tolist()
-
-
-def test_states_far_apart_in_scale_are_joined():
-    tiny, huge = np.array([-1e-300, 1e-300]), np.array([-1e300, 1e300])
-    merged = merge_cells([state_of(tiny, 10), state_of(huge, 10)], 10)
-    assert finish_cells(merged).sums["rows"].sum() == 4
-    assert merged["exponent"] == state_of(np.concatenate([tiny, huge]), 10)["exponent"]

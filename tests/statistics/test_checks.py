@@ -22,10 +22,6 @@ def test_each_rule_is_counted_in_its_place():
     assert counts_of(CHECKS, x=[None, -1.0, -2.0, 3.0], y=[None, 2.0, 1.0, 0.0]) == (1, 1, 2)
 
 
-def test_counts_of_partitions_add_up():
-    assert CHECKS.finish(CHECKS.merge([[1, 0, 2], [0, 0, 0], [3, 1, 0]])).counts == (4, 1, 2)
-
-
 def test_only_columns_with_a_rule_are_read_each_once():
     assert CHECKS.reads == ("x", "y")
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from gathering import gathered, named
-from sklearn import metrics as sk
 
 from penstock.errors import DataValueError
 from penstock.statistics.evaluation.class_probabilities import ClassProbabilities
@@ -32,17 +31,6 @@ def lists(probability, kind=None):
 
 def results(found):
     return found.log_loss, found.top_k_accuracy
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_scores_are_scikit_learns_where_nothing_ties(weighted):
-    probability, label, weight = sample()
-    options = {"sample_weight": weight} if weighted else {}
-    for k in (1, 2, 4):
-        found = scores((lists(probability), label, weight)[: 3 if weighted else 2], k=k)
-        assert found.log_loss == pytest.approx(sk.log_loss(label, probability, **options), rel=1e-12)
-        expected = sk.top_k_accuracy_score(label, probability, k=k, **options)
-        assert found.top_k_accuracy == pytest.approx(expected, rel=1e-12)
 
 
 def test_classes_that_tie_with_the_kth_all_count():

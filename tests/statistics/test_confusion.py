@@ -53,25 +53,6 @@ def test_rates_by_label_are_scikit_learns():
         assert [found.f_measure(each, 0.5) for each in classes] == pytest.approx(measure, rel=1e-12)
 
 
-def test_weighted_averages_are_scikit_learns():
-    prediction, label, weight = sample()
-    found = matrix((prediction, label, weight))
-    expected = sk.precision_recall_fscore_support(label, prediction, beta=2, sample_weight=weight, average="weighted")
-    measures = (found.weighted_precision, found.weighted_recall, found.weighted_f_measure(2.0))
-    assert measures == pytest.approx(expected[:3], rel=1e-12)
-
-
-@pytest.mark.parametrize("classes", [2, 5])
-def test_measures_of_agreement_are_scikit_learns(classes):
-    prediction, label, weight = sample(classes)
-    found = matrix((prediction, label, weight))
-    given = {"y_true": label, "y_pred": prediction, "sample_weight": weight}
-    assert found.accuracy == pytest.approx(sk.accuracy_score(**given), rel=1e-12)
-    assert found.balanced_accuracy == pytest.approx(sk.balanced_accuracy_score(**given), rel=1e-12)
-    assert found.matthews_correlation == pytest.approx(sk.matthews_corrcoef(**given), rel=1e-12)
-    assert found.cohens_kappa == pytest.approx(sk.cohen_kappa_score(label, prediction, sample_weight=weight), rel=1e-12)
-
-
 def test_the_false_positive_rate_is_over_the_other_labels():
     # Of three rows that are not 0 one is predicted 0; of three that are not 1 two are predicted 1.
     found = matrix(([0, 1, 1, 0, 1], [0, 0, 1, 2, 2]))

@@ -67,8 +67,3 @@ def test_strings_have_ends_and_lengths():
 
 def test_numbers_have_no_lengths():
     assert summary([1, 2]).length is summary([1, 2]).first is None
-
-
-def test_no_rows_have_no_values():
-    found = summary(pa.array([], pa.string()), pa.array([None], pa.string()))
-    assert (found.distinct, found.rows, found.top(3)) == (0, 0, [])

@@ -41,11 +41,6 @@ def test_without_values_there_are_no_extremes():
         assert extreme(column, column) == Extreme(None, None)
 
 
-def test_columns_do_not_mix():
-    found = gathered(Extremes(("a", "b")), {"a": [1, 2], "b": ["x", "y"]})
-    assert found == {"a": Extreme(1, 2), "b": Extreme("x", "y")}
-
-
 def test_a_partition_of_nulls_keeps_its_type_in_pandas():
     for kind in (pa.int64(), pa.string(), pa.date32()):
         nulls = pd.DataFrame({"x": pd.Series([None], dtype=pd.ArrowDtype(kind))})

@@ -45,13 +45,6 @@ def test_rows_that_a_split_kept_are_dealt_evenly_too(local):
         assert min(sizes) > 60
 
 
-def test_a_column_can_name_the_folds():
-    table = pa.table({"x": [1.0, 2.0, 4.0], "f": pa.array([1, 0, 1], pa.int8())})
-    results = gathered(Folded.of([Moments(("x",))], num_folds=2, fold="f"), table)
-    assert results["held out", 1][0]["x"].mean == 2.5
-    assert results["rest", 1][0]["x"].mean == 2.0
-
-
 def test_a_number_that_is_no_fold_is_refused_with_column_and_count():
     folded = Folded.of([Counts(("x",))], num_folds=2, fold="f")
     for stray in (2, -1, None):

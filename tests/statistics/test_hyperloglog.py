@@ -31,12 +31,6 @@ def test_errors_of_many_estimates_are_as_large_as_told_and_centred():
     assert errors.std() < 1.5 * ERROR
 
 
-def test_any_cut_of_the_rows_gives_the_same_state():
-    column = pa.array([f"k{n % 700}" for n in range(5000)])
-    merged = COUNTS.merge([state_of(column.slice(first, 999)) for first in range(0, 5000, 999)])
-    assert merged["x"]["registers"] == state_of(column)["x"]["registers"]
-
-
 def test_values_of_every_type_count_and_nulls_do_not(subtests):
     for column, count, values in [
         (pa.array([True, False, None, True]), 2, 3),

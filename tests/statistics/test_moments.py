@@ -111,8 +111,3 @@ def test_values_whose_squares_overflow_are_refused():
             moment(pa.array(values), pa.array([1.0]))
         frame = frames.from_arrow(pa.table({"x": [1.0, *values]}))
         assert len(frame.filter(caught.value.predicate)) == len(values)
-
-
-def test_columns_do_not_mix():
-    found = gathered(Moments(("a", "b")), {"a": [1.0, 3.0], "b": [10, None]})
-    assert (found["a"].mean, found["b"].mean, found["b"].count) == (2.0, 10.0, 1)

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from gathering import gathered
-from sklearn.metrics import ndcg_score
 
 from penstock.statistics.evaluation.rankings import Rankings
 
@@ -76,14 +75,6 @@ def test_items_may_be_strings():
     data = sample()
     named = [[[f"item {item}" for item in items] for items in side] for side in data[:2]]
     assert measures(ranking((*named, data[2]))) == measures(ranking(data))
-
-
-def test_ndcg_is_scikit_learns_of_gains_of_zero_and_one():
-    rng = np.random.default_rng(4)
-    score, true = rng.random((50, 12)), rng.integers(0, 2, (50, 12))
-    ranked, labels = np.argsort(-score, axis=1).tolist(), [np.flatnonzero(row).tolist() for row in true]
-    for k in (2, 6):
-        assert ranking((ranked, labels), k=k).ndcg == pytest.approx(ndcg_score(true, score, k=k), rel=1e-12)
 
 
 def test_curves_at_each_cut_off_are_the_measures_there():

@@ -1,7 +1,6 @@
 """Counts in shards: as whole ones, whatever is merged with what; against the standard library's Counter."""
 
 import copy
-import itertools
 import json
 import subprocess
 import sys
@@ -90,15 +89,6 @@ def test_what_is_asked_for_before_the_table_is_as_afterwards(sharded, name):
             assert rows(found.at_least(least)) == [pair for pair in wanted if pair[1] >= least]
         assert rows(found.at_least(5).top(3)) == [pair for pair in wanted if pair[1] >= 5][:3]
         assert rows(found) == wanted
-
-
-@pytest.mark.thorough
-def test_any_order_of_merging_gives_the_same(sharded):
-    pieces = pieces_of(COLUMNS["strings"], 3)
-    for order in itertools.permutations(range(3)):
-        a, b, c = (state_of(pieces[place]) for place in order)
-        for merged in (COUNTS.merge([COUNTS.merge([a, b]), c]), COUNTS.merge([a, COUNTS.merge([b, c])])):
-            assert rows(COUNTS.finish(merged)["x"]) == expected(COLUMNS["strings"])
 
 
 def test_a_state_that_was_stored_whole_merges_with_one_in_shards(monkeypatch):

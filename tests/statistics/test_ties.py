@@ -34,13 +34,6 @@ def test_a_merge_of_runs_is_the_run_of_all_rows(monkeypatch, block):
         assert counts.tolist() == expected(parts)[1].tolist()
 
 
-def test_a_run_of_no_rows_adds_nothing():
-    part = (np.array([2.0, 1.0]), np.array([True, False]))
-    empty = (np.empty(0), np.empty(0, bool))
-    numbers, counts = merge_ties([add_ties(each) for each in (empty, part, empty)], unchecked)
-    assert (numbers.tolist(), counts.tolist()) == ([1.0, 2.0], [0, 1])
-
-
 def test_infinities_tie_with_themselves():
     numbers, counts = add_ties([np.array([np.inf, -np.inf, np.inf, -np.inf]), np.ones(4, bool)])
     assert (numbers.tolist(), counts.tolist()) == ([-np.inf, np.inf], [2, 2])

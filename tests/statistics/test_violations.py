@@ -47,11 +47,6 @@ def test_without_row_numbers_there_is_no_first_row():
     assert gathered(Violations(("x",), "null"), {"x": [None, 1]})["x"] == Violation(count=1, first=None)
 
 
-def test_an_empty_partition_breaks_nothing():
-    empty = pa.array([], pa.int64())
-    assert gathered(Violations(("x",), "null"), {"x": empty, "__row__": empty})["x"] == Violation(count=0, first=None)
-
-
 def test_an_unknown_test_is_refused_with_a_suggestion():
     with pytest.raises(ConfigError, match=r"test is 'negativ', expected.*Did you mean 'negative'"):
         Violations(("x",), "negativ")
