@@ -159,18 +159,6 @@ def test_a_stage_by_a_module_path_is_refused_and_not_imported(saved, reseal):
     assert "antigravity" not in sys.modules
 
 
-def test_a_path_in_the_manifest_that_leaves_the_directory_is_refused(saved, relist, tmp_path):
-    (tmp_path / "x.json").write_text("{}")
-    for path in ("../x.json", str(tmp_path / "x.json"), "state/../pipeline.json"):
-        relist(saved, next(iter_paths(saved)), path=path)
-        with pytest.raises(UntrustedArtifactError, match="no path inside"):
-            PipelineModel.load(saved)
-
-
-def iter_paths(folder):
-    return (entry["path"] for entry in json.loads((folder / MANIFEST_NAME).read_text())["files"])
-
-
 def test_a_name_that_no_model_has_is_refused(saved, relist, subtests):
     name = "report.json"
     for path in ("run.sh", "state/0.pkl", "state/0.0.json", "a/b/c.json", "State/0.json", ".x.json"):
@@ -187,31 +175,19 @@ def test_a_kind_that_is_not_that_of_the_name_is_refused(saved, relist):
         PipelineModel.load(saved)
 
 
-def symbolic(path, elsewhere):
-    path.symlink_to(elsewhere)
-
-
-def hard(path, elsewhere):
-    path.hardlink_to(elsewhere)
-
-
-def pipe(path, elsewhere):
-    os.mkfifo(path)
-
-
-def folder(path, elsewhere):
-    path.mkdir()
-
-
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [(symbolic, "symbolic link"), (hard, "hard link"), (pipe, "pipe"), (folder, "directory")],
-)
-def test_what_is_no_plain_file_is_refused(saved, make, what, tmp_path):
-    path = saved / "state" / "0.json"
-    elsewhere = shutil.copy(path, tmp_path / "elsewhere.json")
-    path.unlink()
-    make(path, elsewhere)
+@pytest.mark.parametrize("what", ["symbolic link", "hard link", "pipe", "directory"])
+def test_what_is_no_plain_file_is_refused(saved, what, tmp_path):
+    path, elsewhere = saved / "state" / "0.json", tmp_path / "elsewhere.json"
+    path.rename(elsewhere)
+    match what:
+        case "symbolic link":
+            path.symlink_to(elsewhere)
+        case "hard link":
+            path.hardlink_to(elsewhere)
+        case "pipe":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
     with pytest.raises(UntrustedArtifactError, match=f"state/0.json is a {what}"):
         PipelineModel.load(saved)
 

@@ -13,7 +13,7 @@ import penstock as ps
 from penstock import stages as st
 from penstock.dataset.batches import batch_task
 from penstock.dataset.steps import Step
-from penstock.errors import BadRowsError, ConfigError, SchemaDriftError, SchemaError
+from penstock.errors import BadRowsError, ConfigError, SchemaDriftError
 
 TABLE = pa.table(
     {
@@ -163,11 +163,6 @@ class TestSpark:
         dropping = ps.Pipeline(st.DropNulls("x"), st.StandardScaler("x")).fit(local.from_arrow(TABLE))
         with pytest.raises(ConfigError, match="to_spark_udf: DropNulls leaves rows out"):
             dropping.to_spark_udf("x")
-
-    def test_a_type_that_spark_lacks_is_refused_by_name(self, spark):
-        rows = spark.from_arrow(pa.table({"t": pa.array([1], pa.time64("us"))}))
-        with pytest.raises(SchemaError, match="'t'"):
-            rows.to_spark()
 
 
 @pytest.mark.dask

@@ -134,15 +134,6 @@ def test_files_of_which_one_has_a_narrower_type_are_read_in_the_wider(spark, tmp
 
 
 @pytest.mark.spark
-def test_a_file_that_changed_since_it_was_planned_is_refused(spark, tmp_path):
-    path = written(tmp_path)
-    data = spark.read_parquet(path)
-    os.utime(path, (1, 1))
-    with pytest.raises(IncompleteInputError, match="changed while it was being read"):
-        spark.query(lambda frame: frame, data)
-
-
-@pytest.mark.spark
 def test_a_file_that_changes_while_the_query_runs_is_refused(spark, tmp_path):
     path = written(tmp_path / "in")
     data = spark.read_parquet(path)

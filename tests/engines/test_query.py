@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import gc
 import os
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from penstock.engines.local import results
 from penstock.engines.local.query import PolarsQueries
 from penstock.errors import BadRowsError, ConfigError, ExecutionError, OutputError, SchemaError, UserCodeError
 from penstock.io.sinks.part_folder import LocalPartFolder
-from penstock.io.sources.memory import MemorySource
 
 ROWS = 40
 SMALL = 400
@@ -130,31 +128,6 @@ def test_a_filter_keeps_columns_and_types_also_where_no_row_is_left_or_goes_in(e
     assert (made.count(), made.to_arrow().schema) == (0, SALES.schema)
     empty = engine.from_arrow(SALES.slice(0, 0))
     assert engine.query(joined("left"), empty, tables[1], order_by="row").count() == 0
-
-
-def test_types_and_names_come_out_as_they_went_in(engine):
-    day = datetime.datetime(1500, 2, 28, 12, 30, 0, 5)
-    table = pa.table(
-        {
-            "row": pa.array([0, 1, 2], pa.int64()),
-            "i8": pa.array([1, None, -3], pa.int8()),
-            "i32": pa.array([2**31 - 1, None, 3], pa.int32()),
-            "f32": pa.array([1.5, None, float("inf")], pa.float32()),
-            "flag": pa.array([True, None, False]),
-            "word": pa.array(["", None, "é中"]),
-            "bytes": pa.array([b"\x00", None, b""]),
-            "day": pa.array([day.date(), None, datetime.date(9999, 12, 31)]),
-            "moment": pa.array([day, None, day], pa.timestamp("us")),
-            "instant": pa.array([day, None, day], pa.timestamp("us", "UTC")),
-            "price": pa.array([Decimal("1.25"), None, Decimal("-3.10")], pa.decimal128(12, 2)),
-            "list": pa.array([[1, None], None, []], pa.list_(pa.int64())),
-            "LIST": ["x", "y", "z"],
-            "größe in m²": [0.5, 1.5, 2.5],
-        }
-    )
-    data = engine.from_arrow(table, fragment_bytes=200)
-    made = engine.query(lambda frame: frame.select(*table.column_names), data, order_by="row").to_arrow()
-    assert made.combine_chunks().equals(table)
 
 
 def test_nan_is_null_before_and_after(engine):
@@ -346,21 +319,6 @@ def test_clusters_read_and_sort_on_their_workers(engine, tmp_path):
     engine.query(lambda frame: frame, seen, order_by="row")
     assert (str(os.getpid()) in os.listdir(tmp_path)) == (engine.name == "local")
     assert os.listdir(tmp_path)
-
-
-@pytest.mark.cpu("the GPU engine of Polars reads staged files")
-def test_only_the_columns_that_the_query_needs_are_read_by_polars(local, monkeypatch):
-    data = local.from_arrow(SALES, fragment_bytes=SMALL)
-    read: list[tuple[str, ...]] = []
-    original = MemorySource.read
-
-    def spy(source: MemorySource, piece: Any, columns: Any, kind: Any) -> nw.DataFrame:
-        read.append(tuple(columns))
-        return original(source, piece, columns, kind)
-
-    monkeypatch.setattr(MemorySource, "read", spy)
-    assert local.query(lambda frame: frame.select(nw.col("row").sum()), data).to_arrow()["row"].to_pylist() == [780]
-    assert set(read) == {("row",)}
 
 
 @pytest.mark.cpu("there is a GPU")

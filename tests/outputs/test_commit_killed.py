@@ -111,12 +111,6 @@ def test_write_that_is_not_killed_succeeds(run: Worker, tmp_path: Path) -> None:
         assert whole(tmp_path / way) == "new"
 
 
-@pytest.mark.faults
-def test_failpoint_can_be_given_by_its_number(run: Worker, tmp_path: Path) -> None:
-    assert run(tmp_path / "out", "killed", "new", "2") == -signal.SIGKILL
-    assert sorted(os.listdir(tmp_path)) == [".out.commit-lock", ".out.staging-killed.owner"]
-
-
 def test_every_failpoint_of_the_source_is_a_step_of_the_loop() -> None:
     # Loads of a database are killed by the tests of databases.
     sources = [path.read_text() for path in PACKAGE.glob("*.py") if path.name not in ("failpoints.py", "sql.py")]

@@ -230,14 +230,6 @@ def test_a_file_that_changed_meanwhile_is_told(data, tmp_path):
         assert str(error.value) == str(plain.value)
 
 
-def test_a_file_that_is_gone_is_told(data, tmp_path):
-    persisted = data.persist()
-    persisted.to_arrow()
-    (tmp_path / "2.parquet").unlink()
-    with pytest.raises(IncompleteInputError, match=r"2\.parquet was there when the dataset was planned and is gone"):
-        persisted.to_arrow()
-
-
 def test_a_function_with_random_numbers_gives_one_set_of_rows(data):
     numbers = iter(range(10**6))
     schema = pa.schema({"a": pa.int64(), "b": pa.int64()})

@@ -51,12 +51,6 @@ def test_aggregates_are_those_of_duckdb_in_types_that_are_known_before(sales):
     assert grouped.to_arrow().schema == grouped.schema
 
 
-def test_a_function_by_its_name_is_of_the_column_of_the_result(sales):
-    made = sales.group_by("shop").agg(sold="sum", row="len").to_arrow().to_pylist()
-    query = "SELECT shop, coalesce(sum(sold), 0)::BIGINT sold, count(*) AS row FROM sales GROUP BY shop"
-    assert made == duck(f"{query} ORDER BY shop NULLS FIRST")
-
-
 def test_without_a_key_there_is_one_row_also_of_none(sales):
     made = sales.filter(nw.col("row") < 0).group_by().agg(n="len", sold="sum", most=nw.col("sold").max())
     with pytest.raises(SchemaError, match="column 'n' is not in the data"):

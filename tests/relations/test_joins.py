@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
-from duck_tables import SALES, SHOPS, duck
+from duck_tables import SHOPS, duck
 
 from penstock.dataset.relations.join import Join
 from penstock.engines.local.query import PolarsQueries
@@ -70,16 +70,6 @@ def test_minus_zero_is_zero_in_a_key(local):
     assert made.to_arrow()["y"].to_pylist() == [7]
 
 
-def test_a_self_join_reads_the_rows_on_both_sides(sales):
-    made = sales.select("row", "shop").join(sales.select("row", "shop"), "shop").count()
-    assert made == duck("SELECT count(*) AS n FROM sales a JOIN sales b USING (shop)")[0]["n"]
-
-
-def test_a_join_of_no_rows_has_the_columns(local, shops):
-    empty = local.from_arrow(SALES.slice(0, 0)).join(shops, "shop", how="left")
-    assert (empty.to_arrow().num_rows, empty.to_arrow().schema) == (0, empty.schema)
-
-
 def test_splits_of_a_join_are_those_of_its_rows_in_memory(local, sales, shops):
     joined = sales.join(shops, "shop")
     here = local.from_arrow(joined.to_arrow())
@@ -111,11 +101,6 @@ def test_a_key_that_is_not_there_or_does_not_compare_is_named(sales, shops):
         sales.join(shops, left_on="shap", right_on="shop")
     with pytest.raises(SchemaError, match="compares column 'shop', int64, with 'town', string"):
         sales.join(shops, left_on="shop", right_on="town")
-
-
-def test_a_filter_after_a_join_sees_its_columns(sales, shops):
-    made = sales.join(shops, "shop").filter(nw.col("town") == "Aa").select("row").to_arrow().to_pylist()
-    assert made == duck("SELECT row FROM sales JOIN shops USING (shop) WHERE town = 'Aa' ORDER BY row")
 
 
 HOWS_IN_ORDER = ("inner", "left", "right", "semi", "anti")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 
 import narwhals as nw
@@ -14,7 +13,6 @@ import penstock as ps
 from penstock import stages as st
 from penstock.engines.local import query, results
 from penstock.engines.local.query import PolarsQueries
-from penstock.errors import BadRowsError
 from penstock.io.sources.memory import MemorySource
 
 
@@ -110,12 +108,6 @@ def test_rows_that_a_function_makes_are_joined_in_their_order(local, shops):
     assert made["x"].to_pylist() == [x + 1 for x in range(20) for _ in range(SHOPS.num_rows)]
 
 
-def test_an_error_of_a_row_that_is_read_keeps_its_name(sales, shops):
-    strict = ps.Pipeline(st.Expect("row < 30")).fit(sales).transform(sales)
-    with pytest.raises(BadRowsError, match="row < 30"):
-        strict.join(shops, "shop").count()
-
-
 def test_a_query_that_failed_is_tried_again(sales, shops, monkeypatch):
     joined = sales.join(shops, "shop")
     with monkeypatch.context() as broken:
@@ -123,23 +115,6 @@ def test_a_query_that_failed_is_tried_again(sales, shops, monkeypatch):
         with pytest.raises(Exception, match="ZeroDivisionError"):
             joined.count()
     assert joined.count() == duck("SELECT count(*) n FROM sales JOIN shops USING (shop)")[0]["n"]
-
-
-@pytest.mark.thorough
-def test_staged_rows_are_there_as_long_as_a_dataset_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "TABLE_BYTES", 0)
-    engine = ps.LocalEngine(device="cpu", staging_dir=tmp_path)
-    joined = engine.from_arrow(SALES).join(engine.from_arrow(SHOPS), "shop")
-    part = joined.select("row").split([0.5, 0.5], seed=1)[0]
-    assert list(tmp_path.iterdir()) == []
-    rows = part.count()
-    del joined
-    gc.collect()
-    assert len(list(tmp_path.glob("penstock-*"))) == 1
-    assert part.to_arrow().num_rows == rows
-    del part
-    gc.collect()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_pending_dataset_travels_as_its_rows(sales, shops):

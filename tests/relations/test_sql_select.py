@@ -28,6 +28,11 @@ JOINS = {
         ORDER BY row""",
     "of one column twice": """SELECT row, town FROM sales s JOIN shops t ON s.shop = t.shop AND s.shop = t.sold - 2
         ORDER BY row, town""",
+    "of one column of the right twice": """SELECT s.row, t.row other FROM sales s
+        JOIN sales t ON s.shop = t.sold AND s.sold = t.sold ORDER BY 1, 2""",
+    "with, of subqueries": """WITH big AS (SELECT * FROM sales WHERE sold > 4),
+        few (a, b) AS (SELECT shop, count(*) FROM big GROUP BY 1) SELECT big.row, few.b, q.n
+        FROM big JOIN few ON big.shop = few.a, (SELECT count(*) AS n FROM shops) AS q ORDER BY row""",
     "of three": """SELECT a.row, b.row other, town FROM sales a, sales b, shops t
         WHERE a.shop = t.shop AND b.row = a.row + 1 AND b.sold > 2 ORDER BY 1, 2, 3""",
     "where after left": """SELECT row, town FROM sales s LEFT JOIN shops t ON s.shop = t.shop
@@ -57,6 +62,7 @@ def test_a_group_by_has_the_rows_of_duckdb(local, subtests):
         "SELECT shop, min(sold) AS low FROM sales GROUP BY shop HAVING low > 0 ORDER BY max(row) DESC",
         "SELECT max(price) / min(row + 1) + 1 AS made FROM sales",
         "SELECT shop FROM sales GROUP BY shop ORDER BY shop NULLS FIRST",
+        "SELECT DISTINCT shop, sold > 4 AS many FROM sales ORDER BY shop, many",
     ):
         with subtests.test(text=text):
             assert check(local, text)
@@ -98,20 +104,6 @@ def test_limit_and_offset_keep_rows_in_order(local):
     assert ask(local, "SELECT row FROM sales LIMIT 2").to_arrow()["row"].to_pylist() == [0, 1]
 
 
-def test_distinct_rows_take_null_for_null(local):
-    check(local, "SELECT DISTINCT shop, sold > 4 AS many FROM sales ORDER BY shop, many")
-
-
-@pytest.mark.thorough
-def test_with_and_subqueries_of_from_have_columns_of_their_own(local):
-    check(
-        local,
-        """WITH big AS (SELECT * FROM sales WHERE sold > 4), few (a, b) AS (SELECT shop, count(*) FROM big GROUP BY 1)
-        SELECT big.row, few.b, q.n FROM big JOIN few ON big.shop = few.a, (SELECT count(*) AS n FROM shops) AS q
-        ORDER BY row""",
-    )
-
-
 @pytest.mark.thorough
 def test_a_name_of_with_hides_a_table(local):
     assert check(local, "WITH shops AS (SELECT 1 AS one FROM sales WHERE row = 0) SELECT * FROM shops") == [{"one": 1}]
@@ -147,11 +139,6 @@ def test_a_result_is_a_table_of_another_query(local):
     made = local.sql("SELECT max(total) AS most FROM totals", totals=totals)
     text = "SELECT max(total) AS most FROM (SELECT sum(sold)::BIGINT AS total FROM sales GROUP BY shop)"
     assert made.to_arrow().to_pylist() == check(local, text)
-
-
-def test_a_column_of_the_right_can_be_in_several_keys(local):
-    text = "SELECT s.row, t.row other FROM sales s JOIN sales t ON s.shop = t.sold AND s.sold = t.sold ORDER BY 1, 2"
-    assert check(local, text)
 
 
 def test_what_infinities_leave_open_is_no_match(local):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import datetime
 
 import narwhals as nw
-import pyarrow as pa
 import pytest
 from duck_tables import on_files
-
-from penstock.errors import SchemaError
 
 
 def right_join_null_equal_of_a_full_one(sales, shops):
@@ -50,18 +47,3 @@ def test_rows_order_and_types_are_those_of_the_local_engine(distributed_engine, 
     assert made.schema == expected.schema
     for mine, its in zip(made.to_pylist(), expected.to_pylist(), strict=True):
         assert mine == {n: pytest.approx(v, rel=1e-12) if isinstance(v, float) else v for n, v in its.items()}
-
-
-@pytest.mark.spark
-def test_unsigned_integers_come_out_of_spark_as_they_went_in(engines, local):
-    table = pa.table({"k": pa.array([1, 2, 1], pa.uint8()), "x": pa.array([2**64 - 1, 1, None], pa.uint64())})
-    made = [engine.from_arrow(table).unique().to_arrow() for engine in (engines.get("spark"), local)]
-    assert made[0].equals(made[1])
-    assert made[0].schema == table.schema
-
-
-@pytest.mark.spark
-def test_a_type_that_spark_lacks_is_refused_before_anything_runs(engines):
-    data = engines.get("spark").from_arrow(pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
-    with pytest.raises(SchemaError, match=r"column 't' is timestamp\[ns\], and Spark has no such type"):
-        data.sort("t")

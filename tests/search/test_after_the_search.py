@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, fbeta_score, make_scorer
-from sklearn.model_selection import TunedThresholdClassifierCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import fbeta_score
 from sklearn.svm import SVC
 
 import penstock as ps
@@ -21,7 +16,6 @@ from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.search.validation import train_and_validation
 
 ROWS = 150
 
@@ -73,22 +67,6 @@ def test_a_calibrated_classifier_is_that_of_a_plain_loop(local: Engine, method: 
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_calibrated_probabilities_are_those_of_scikit_learn(local: Engine, method: str) -> None:
-    rows = table(3)
-    data = dataset(local, rows)
-    x, y = np.column_stack([rows["x"], rows["z"]]), np.array(rows["y"].to_pylist())
-    splits = [[fold.train.to_arrow()["row"], fold.validation.to_arrow()["row"]] for fold in data.folds(3)]
-    theirs = CalibratedClassifierCV(
-        make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, tol=1e-10)),
-        method=method, ensemble=False, cv=[tuple(map(np.array, split)) for split in splits],
-    ).fit(x, y)  # fmt: skip
-    model = ps.CalibratedClassifier(logistic(tol=1e-10), method=method, folds=3).fit(data)
-    found = np.array(model.transform(data).to_arrow()["probability"].to_pylist())
-    np.testing.assert_allclose(found, theirs.predict_proba(x), atol=1e-4)
-
-
-@pytest.mark.thorough
 def test_a_tuned_threshold_is_the_best_of_all_out_of_fold(local: Engine) -> None:
     data = dataset(local, table())
     model = ps.TunedThreshold(bayes(weight="w"), "fMeasure", beta=2.0, folds=2).fit(data)
@@ -102,24 +80,6 @@ def test_a_tuned_threshold_is_the_best_of_all_out_of_fold(local: Engine) -> None
     assert model.fitted[-1]["value"] == pytest.approx(values[best], rel=1e-12)
     made = model.transform(data).to_arrow()
     assert made["prediction"].to_pylist() == ["ab"[int(p >= best)] for p in made["probability"].to_pylist()]
-
-
-@pytest.mark.thorough
-def test_the_best_value_is_that_of_scikit_learn_over_thresholds_between_all_scores(local: Engine) -> None:
-    rows = table()
-    data = dataset(local, rows)
-    folds = train_and_validation(data, 0.6, seed=3)
-    model = ps.TunedThreshold(logistic(tol=1e-10), "f1", folds=folds).fit(data)
-    train, test = (part.to_arrow()["row"].to_numpy() for part in (folds[0].train, folds[0].validation))
-    scored = logistic(tol=1e-10).fit(folds[0].train).transform(folds[0].validation).to_arrow()
-    ascending = np.unique(scored["probability"].to_numpy())
-    theirs = TunedThresholdClassifierCV(
-        make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, tol=1e-10)),
-        scoring=make_scorer(f1_score, pos_label="b"), response_method="predict_proba",
-        thresholds=np.append(0.0, (ascending[1:] + ascending[:-1]) / 2), cv=[(train, test)],
-    )  # fmt: skip
-    theirs.fit(np.column_stack([rows["x"], rows["z"]]), np.array(rows["y"].to_pylist()))
-    assert model.fitted[-1]["value"] == pytest.approx(theirs.best_score_, rel=1e-12)
 
 
 @pytest.mark.thorough

@@ -70,14 +70,6 @@ def test_integers_are_numbers_of_rows(local: Engine) -> None:
     assert curve["train_rows"].to_pylist() == pytest.approx([40, 160], rel=0.3)
 
 
-def test_every_engine_gives_the_same(distributed_engine: Engine, local: Engine) -> None:
-    one, other = (
-        ps.learning_curve(PIPELINE, dataset(engine), EVALUATOR, sizes=(0.5, 1.0), folds=2)
-        for engine in (distributed_engine, local)
-    )
-    assert one.equals(other)
-
-
 def test_sizes_that_make_no_sense_are_refused(local: Engine, subtests: pytest.Subtests) -> None:
     data = dataset(local)
     wrong: list[tuple[tuple[Any, ...], str]] = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import random
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -119,21 +118,6 @@ def test_compressed_files_have_bad_records_too(local, case, write, tmp_path):
     path, text = case
     packed = write(gzip.compress(text.content), f"{path.name}.gz")
     assert written(read(local, packed), tmp_path / "out") == (text.rows, text.bad)
-
-
-GOOD = [("1,a", {"x": 1, "y": "a"}), ('2,"b\r\nc"', {"x": 2, "y": "b\r\nc"}), (',""', {"x": None, "y": None})]
-BAD = [(",".join("123"), "wrong number of fields"), ('"\n",a', NOT_INT64), ("9" * 20 + ",a", NOT_INT64)]
-
-
-@pytest.mark.thorough
-def test_any_bad_records_among_any_good_ones_are_found(local, write, tmp_path, subtests):
-    for seed in range(12):
-        drawn = random.Random(seed)
-        share = drawn.choice([0.0, 0.1, 0.5, 0.9, 1.0])
-        text = text_of([drawn.choice(BAD if drawn.random() < share else GOOD) for _ in range(25)], header="x,y\n")
-        dataset = read(local, write(text.content), fragment_bytes=drawn.choice([1, 40, 200, 2**20]))
-        with subtests.test(seed=seed):
-            assert written(dataset, tmp_path / "out") == (text.rows, text.bad)
 
 
 def test_columns_that_a_read_leaves_out_make_no_difference(local, case):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
 import io
@@ -10,14 +9,10 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from pyarrow.csv import read_csv as read_csv_by_arrow
 
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, SchemaDriftError
 from penstock.io.formats.csv import Csv, CsvOptions
@@ -63,10 +58,6 @@ def test_a_header_alone_is_no_rows_and_does_not_change_types(read_csv, write):
     assert read_csv([write("x,y\n", "a.csv"), write("x,y\n1,a\n", "b.csv")]).schema == XY
 
 
-def test_only_the_columns_asked_for_are_read_in_the_order_asked(read_csv, write):
-    assert read_csv(write("x,y,z\n1,a,2\n"), columns=["z", "x"]).to_pylist() == [{"z": 2, "x": 1}]
-
-
 def test_names_in_a_header_may_be_quoted_and_hold_newlines(read_csv, write):
     assert read_csv(write('"a\nb","c,d"\n1,2\n')).to_pydict() == {"a\nb": [1], "c,d": [2]}
 
@@ -78,37 +69,10 @@ def test_without_a_header_names_are_those_given_or_declared_or_counted(read_csv,
     assert read_csv(path, header=False, schema=XY).schema == XY
 
 
-def test_another_delimiter_and_quote_or_none(read_csv, write):
-    assert read_csv(write("x|y\n1|'a|''b'\n"), delimiter="|", quote="'").to_pydict() == {"x": [1], "y": ["a|'b"]}
-    assert read_csv(write('x,y\n1,"a\n2,b"\n'), quote=None).to_pydict() == {"x": [1, 2], "y": ['"a', 'b"']}
-
-
-def test_compressed_files_are_read_by_their_suffix(read_csv, write):
-    text = b"x,y\n" + b"1,a\n" * 100
-    for suffix, packed in (("gz", gzip.compress(text)), ("zst", pa.compress(text, "zstd", asbytes=True))):
-        found = read_csv(write(packed, f"a.csv.{suffix}"), fragment_bytes=64)
-        assert found.to_pydict() == {"x": [1] * 100, "y": ["a"] * 100}, suffix
-
-
-def test_folders_of_keys_are_columns(read_csv, write, tmp_path):
-    write("x\n1\n2\n", "d/year=2024/city=Rome/a.csv")
-    write("x\n3\n", "d/year=2025/city=S%C3%A3o/a.csv")
-    found = read_csv(tmp_path / "d")
-    assert found.to_pydict() == {"x": [1, 2, 3], "year": [2024, 2024, 2025], "city": ["Rome", "Rome", "São"]}
-
-
 @pytest.mark.thorough
 def test_a_record_longer_than_a_block_of_the_parser_is_read(read_csv, write):
     long = "a\n" * 2**20
     assert read_csv(write(f'x,y\n1,"{long}"\n2,b\n')).to_pydict() == {"x": [1, 2], "y": [long, "b"]}
-
-
-def test_crlf_in_quotes_where_a_block_of_the_parser_ends_is_kept(read_csv, write):
-    for first in ("p", "pp"):  # each value takes 15 bytes: after "p" a block of 2**20 ends before the \\n
-        values = [first, *["0123456789\r\n"] * 70_000]
-        text = "".join(f'"{value}"\n' for value in values)
-        assert (text[2**20 - 1 : 2**20 + 1] == "\r\n") is (first == "p")
-        assert read_csv(write("x\n" + text))["x"].to_pylist() == values
 
 
 def test_crlf_in_quotes_is_kept_whatever_the_blocks_of_the_parser(read_csv, write, monkeypatch):
@@ -139,24 +103,6 @@ def test_a_byte_order_mark_before_a_number_is_told_with_its_line_wherever_the_fi
     for fragment_bytes in (4, 2**20):
         with pytest.raises(SchemaDriftError, match=r"line 3, column 'x': '\\ufeff2' is not a value of int64"):
             read_csv(write(f"x\n1\n{MARK}2\n"), schema=pa.schema({"x": pa.int64()}), fragment_bytes=fragment_bytes)
-
-
-@pytest.mark.thorough
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=st.lists(st.lists(st.text('a,"\n\ré', max_size=6), min_size=2, max_size=2), min_size=1, max_size=12),
-    step=st.integers(1, 64),
-    way=st.sampled_from(
-        [("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\r", csv.QUOTE_ALL)]
-    ),
-)
-def test_any_cut_gives_the_rows_that_were_written(read_csv, write, way, rows, step):
-    end, quoting = way
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=end, quoting=quoting).writerows([["x", "y"], *rows])
-    schema = pa.schema({"x": pa.string(), "y": pa.string()})
-    found = read_csv(write(text.getvalue()), schema=schema, fragment_bytes=4 * step)
-    assert [list(row.values()) for row in found.to_pylist()] == [[value or None for value in row] for row in rows]
 
 
 def test_a_file_is_cut_to_ranges_of_about_a_quarter_of_a_fragment(local, write):
@@ -243,13 +189,6 @@ def test_a_file_that_is_not_the_one_of_its_manifest_is_refused(local, write):
         Csv().plan([replace(file, sha256="0" * 64)], local, storage, CsvOptions())
 
 
-def test_files_elsewhere_are_read_in_ranges_through_fsspec(read_csv):
-    for end in ("\n", "\r"):
-        fsspec.filesystem("memory").pipe("/texts/a.csv", f"x,y{end}".encode() + b'1,"a\n"\n' * 50)
-        found = read_csv("memory://texts/a.csv", fragment_bytes=64)
-        assert found.to_pydict() == {"x": [1] * 50, "y": ["a\n"] * 50}
-
-
 # Rows that do not fit
 
 
@@ -282,12 +221,6 @@ def test_a_value_not_of_its_declared_type_names_line_column_and_value(read_csv, 
             assert Path(found.value.path).name == "a.csv"
 
 
-def test_a_late_bad_value_is_found_in_its_range(read_csv, write):
-    text = "x,y\n" + "1,a\n" * 50_000 + "x1,b\n" + "2,c\n" * 1000
-    with pytest.raises(SchemaDriftError, match="line 50002, column 'x': 'x1' is not a value of int64"):
-        read_csv(write(text), schema=XY, fragment_bytes=2**18)
-
-
 # Options
 
 
@@ -305,29 +238,3 @@ def test_options_that_make_no_sense_are_refused(read_csv, write, subtests):
 
 
 # Real files
-
-
-@pytest.mark.thorough
-def test_churn_is_read_as_pandas_reads_it(read_csv, real_data, subtests):
-    for fragment_bytes in (2**16, 2**28):
-        with subtests.test(fragment_bytes=fragment_bytes):
-            found = read_csv(real_data / "churn.csv", fragment_bytes=fragment_bytes)
-            expected = pd.read_csv(real_data / "churn.csv", keep_default_na=False)
-            assert found.schema.field("TotalCharges").type == pa.string()
-            assert found.to_pydict() == expected.to_dict("list")
-
-
-@pytest.mark.thorough
-def test_taxi_has_blank_lines_and_empty_columns(read_csv, real_data):
-    found = read_csv(real_data / "taxi" / "raw.csv", fragment_bytes=2**14)
-    expected = read_csv_by_arrow(real_data / "taxi" / "raw.csv").to_pandas()  # pandas' own floats are exact since 3.1
-    assert found["Rate_Code"].null_count == len(expected) == found.num_rows
-    for name in expected.columns.drop(["Rate_Code", "mta_tax", "store_and_forward"]):
-        assert found[name].to_pandas().tolist() == expected[name].tolist()
-
-
-@pytest.mark.thorough
-def test_agaricus_has_no_header(read_csv, real_data):
-    found = read_csv(real_data / "agaricus" / "train.csv", header=False, fragment_bytes=2**22)
-    expected = pd.read_csv(real_data / "agaricus" / "train.csv", header=None)
-    assert (found.to_pandas().to_numpy() == expected.to_numpy()).all()

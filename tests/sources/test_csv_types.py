@@ -6,9 +6,6 @@ from datetime import UTC, date, datetime
 from itertools import product
 
 import pyarrow as pa
-import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 
 def test_the_narrowest_type_that_loses_nothing(read_csv, write, subtests):
@@ -56,30 +53,6 @@ def test_types_come_from_all_files(read_csv, write):
     assert found.to_pydict() == {"x": [1.0, 2.5], "y": ["1", "x"], "z": [None, 3]}
 
 
-def test_declared_text_keeps_leading_zeros(read_csv, write):
-    assert read_csv(write("x\n02139\n"), schema=pa.schema({"x": pa.string()}))["x"].to_pylist() == ["02139"]
-
-
 def test_declared_booleans_may_be_digits(read_csv, write):
     found = read_csv(write("x\n1\n0\ntrue\n"), schema=pa.schema({"x": pa.bool_()}))
     assert found["x"].to_pylist() == [True, False, True]
-
-
-def test_a_declared_type_is_not_changed_by_the_values(read_csv, write):
-    found = read_csv(write("x,y\n1,2\n"), schema=pa.schema({"x": pa.float32(), "y": pa.uint8()}))
-    assert found.schema == pa.schema({"x": pa.float32(), "y": pa.uint8()})
-
-
-TRICKY = [
-    "", "0", "1", "-7", "+5", " 5", "007", "0x1F", "9007199254740993", "99999999999999999999", "2.5", "1e3", "1e300",
-    "1e999", "nan", "true", "FALSE", "x", "12:34", "2020-01-01", "1500-01-01", "2020-01-01 10:00:00",
-    "1500-01-01 10:00:00", "2020-01-01T00:00:00.5", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00.25+02:00",
-]  # fmt: skip
-
-
-@pytest.mark.thorough
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(st.sampled_from(TRICKY), min_size=1, max_size=4), step=st.integers(1, 40))
-def test_types_do_not_depend_on_the_cut(read_csv, write, texts, step):
-    path = write("\n".join(["x,y", *(f"{text},a" for text in texts), ""]))
-    assert read_csv(path, fragment_bytes=4 * step).equals(read_csv(path))

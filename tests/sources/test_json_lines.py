@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from datetime import UTC, date, datetime
 from itertools import product
@@ -46,15 +45,6 @@ def test_types_are_those_of_the_values(read, subtests):
 
 def test_blank_lines_crlf_and_a_byte_order_mark_are_not_rows(read):
     assert read('\ufeff{"x": 1}\r\n\r\n  \n{"x": 2}').to_pydict() == {"x": [1, 2]}
-
-
-def test_compressed_files_are_read_by_their_suffix(read_json_lines, write):
-    assert read_json_lines(write(gzip.compress(b'{"x": 1}\n'), "a.json.gz")).to_pydict() == {"x": [1]}
-
-
-def test_folders_of_keys_are_columns(read_json_lines, write, tmp_path):
-    write('{"x": 1}\n', "d/year=2024/a.jsonl")
-    assert read_json_lines(tmp_path / "d").to_pydict() == {"x": [1], "year": [2024]}
 
 
 # Declared

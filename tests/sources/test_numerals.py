@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import SchemaDriftError
-from penstock.io.sources.numerals import holds_exactly
 
 Read = Callable[[list[str], pa.DataType], pa.Table]
 
@@ -74,10 +73,3 @@ def test_hexadecimal_digits_are_no_integer(read_csv, write, subtests: pytest.Sub
             pytest.raises(SchemaDriftError, match=f"line 3, column 'x': '{number}' is not a value of {kind}"),
         ):
             read_csv(write(f"x,y\n1,0x\n{number},0x\n"), schema=pa.schema({"x": kind, "y": pa.string()}))
-
-
-@pytest.mark.parametrize(("kind", "numpy_type"), [(pa.float32(), np.float32), (pa.float64(), np.float64)])
-def test_what_is_exact_is_what_numpy_gives_back(kind: pa.DataType, numpy_type: type) -> None:
-    near = [base + step for base in (2**24, 2**53, 2**60, 3**30, 10**22, 2**100) for step in range(-3, 4)]
-    assert [holds_exactly(kind, number) for number in near] == [int(numpy_type(number)) == number for number in near]
-    assert holds_exactly(kind, 0)

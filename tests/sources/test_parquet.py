@@ -10,7 +10,6 @@ from typing import Any
 
 import fsspec
 import narwhals as nw
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -88,36 +87,6 @@ def test_a_file_that_is_cut_off_or_of_another_format_is_told_before_anything_is_
             with pytest.raises(CorruptFileError, match=problem) as caught:
                 local.read_parquet([good, path])
             assert caught.value.path == str(path)
-
-
-def test_one_flipped_bit_of_our_own_output_is_found(local: Engine, tmp_path: Path) -> None:
-    local.from_arrow(pa.table({"x": np.random.default_rng(0).random(500)})).write_parquet(tmp_path / "out")
-    path = tmp_path / "out" / "part-00000.parquet"
-    data = local.read_parquet(tmp_path / "out")
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    stamp = path.stat()
-    path.write_bytes(content)
-    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    with pytest.raises(CorruptFileError, match=r"sha256 is .* its manifest lists") as caught:
-        data.to_arrow()
-    assert caught.value.path == str(path)
-
-
-def test_a_page_that_cannot_be_decoded_names_its_column(local: Engine, tmp_path: Path) -> None:
-    path = tmp_path / "f.parquet"
-    table = pa.table({"good": range(500), "bad": np.random.default_rng(0).random(500), "fine": range(500)})
-    pq.write_table(table, path, compression="zstd", use_dictionary=False)
-    chunk = pq.ParquetFile(path).metadata.row_group(0).column(1)
-    content = bytearray(path.read_bytes())
-    start = chunk.data_page_offset
-    content[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
-    path.write_bytes(content)
-    data = local.read_parquet(path)
-    assert data.select("good", "fine").to_arrow().num_rows == 500
-    with pytest.raises(CorruptFileError, match="column 'bad', rows 0 to 500, cannot be decoded") as caught:
-        data.to_arrow()
-    assert (caught.value.path, caught.value.column) == (str(path), "bad")
 
 
 def test_a_page_at_which_polars_panics_names_its_column(

@@ -63,13 +63,6 @@ def content(table: pa.Table, tmp_path: Path) -> bytes:
     return data
 
 
-def test_rows_are_those_of_a_disk(local: Engine, requests: list[Range], table: pa.Table, content: bytes) -> None:
-    for fragment_bytes in (100_000, 2**30):
-        data = local.read_parquet("memory://r/a.parquet", fragment_bytes=fragment_bytes)
-        for columns in (["x"], ["y", "s"], ["l", "t"], ["x", "s", "l", "t", "y"]):
-            assert data.select(*columns).to_arrow() == table.select(columns), (columns, fragment_bytes)
-
-
 def test_planning_takes_one_request_for_each_footer_and_reading_none(
     local: Engine, requests: list[Range], content: bytes
 ) -> None:

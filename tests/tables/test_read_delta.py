@@ -296,17 +296,6 @@ def test_what_only_newer_readers_know_is_refused_by_name_before_a_row_is_read(
 # Files that are not what the log says
 
 
-def test_a_file_that_a_vacuum_removed_is_named(tmp_path: Path, local: ps.LocalEngine) -> None:
-    for first in (0, 10):
-        write_delta(tmp_path, rows_of_all_types(10, first), mode="overwrite")
-    delta_table(tmp_path).vacuum(0, enforce_retention_duration=False, dry_run=False)
-    data = local.read_delta(tmp_path, version=0)
-    with pytest.raises(IncompleteInputError, match="is in the log of its table, and is not there") as caught:
-        data.to_arrow()
-    assert caught.value.path == os.path.join(tmp_path, added(tmp_path)[0]["path"])
-    assert "vacuum" in str(caught.value.hint)
-
-
 def test_a_file_of_another_size_or_with_other_rows_than_the_log_says_is_refused(
     tmp_path: Path, local: ps.LocalEngine
 ) -> None:

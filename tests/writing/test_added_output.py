@@ -17,7 +17,7 @@ from penstock.dataset import Dataset
 from penstock.dataset.outputs.revision import Revision
 from penstock.engines.base import Engine
 from penstock.errors import CommitConflictError, ConfigError, OutputExistsError, PenstockError, SchemaDriftError
-from penstock.io.sinks import StagedDirectory, read_manifest
+from penstock.io.sinks import StagedDirectory
 from penstock.pipeline import Pipeline
 from tests.outputs.alone import snapshot, verified
 
@@ -245,8 +245,9 @@ def test_two_that_overwrite_different_partitions_both_come_through(
         (APART, APART),
         (AGAIN, AGAIN),
         ({"mode": "overwrite", "partition_by": "day"}, APART),
+        ({"mode": "append", "partition_by": "day"}, {"mode": "merge", "keys": "s", "partition_by": "day"}),
     ],
-    ids=["the same partition", "the same run", "overwritten whole"],
+    ids=["the same partition", "the same run", "overwritten whole", "a merge"],
 )  # fmt: skip
 def test_a_run_that_would_undo_what_another_did_meanwhile_gives_way(
     local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Any, second: Any
@@ -274,33 +275,6 @@ def test_an_append_goes_on_from_an_output_that_was_overwritten_meanwhile_unless_
         rows(local, (2, "c")).write(target, mode="append")
     assert local.read_parquet(target).to_arrow().to_pydict() == {"day": ["x"]}
     assert os.listdir(tmp_path) == ["out"]
-
-
-@pytest.mark.thorough
-@pytest.mark.faults
-def test_readers_in_a_loop_see_the_rows_before_or_after(local: Engine, tmp_path: Path) -> None:
-    target, done = tmp_path / "out", threading.Event()
-    rows(local, (0, "x")).write(target, partition_by="day")
-
-    def read() -> list[tuple[str, ...]]:
-        seen = []
-        while not done.is_set():
-            manifest = read_manifest(target)
-            assert manifest is not None
-            seen.append(tuple(entry.path for entry in manifest.files))
-        return seen
-
-    with ThreadPoolExecutor(2) as pool:
-        readers = [pool.submit(read) for _ in range(2)]
-        try:
-            states = []
-            for number in range(8):
-                states.append(tuple(entry.path for entry in read_manifest(target).files))  # type: ignore[union-attr]
-                rows(local, (number, "y")).write(target, partition_by="day", mode="append")
-            states.append(tuple(entry.path for entry in read_manifest(target).files))  # type: ignore[union-attr]
-        finally:
-            done.set()
-        assert {state for reader in readers for state in reader.result(timeout=60)} <= set(states)
 
 
 @pytest.mark.thorough

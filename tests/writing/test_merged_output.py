@@ -14,7 +14,6 @@ import pytest
 
 from penstock.dataset import Dataset
 from penstock.dataset.outputs import merge, new_rows
-from penstock.dataset.outputs.revision import Revision
 from penstock.engines.base import Engine
 from penstock.errors import CommitConflictError, ConfigError, CorruptFileError, DataValueError, SchemaError
 from penstock.io.sinks import read_manifest
@@ -200,22 +199,6 @@ def test_a_run_that_appended_is_still_known_after_a_merge(local: Engine, tmp_pat
     dataset(local, [(1, "b", 2), (2, "b", 2)]).write(target, mode="merge", keys="id", run_id="two")
     dataset(local, [(1, "c", 3)]).write(target, mode="append", run_id="one")
     assert content(local, target) == [(2, "b", 2), (1, "c", 3)]
-
-
-def test_a_merge_gives_way_to_another_write(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, stage = tmp_path / "out", Revision.stage
-    dataset(local, [(1, "a", 1)]).write(target)
-
-    def overtaken(revision: Revision, data: Dataset) -> None:
-        stage(revision, data)
-        monkeypatch.setattr(Revision, "stage", stage)
-        dataset(local, [(2, "b", 2)]).write(target, mode="append")
-
-    monkeypatch.setattr(Revision, "stage", overtaken)
-    with pytest.raises(CommitConflictError):
-        dataset(local, [(2, "c", 3)]).write(target, mode="merge", keys="id")
-    assert content(local, target) == [(1, "a", 1), (2, "b", 2)]
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_an_output_that_is_replaced_while_it_is_merged_into_is_a_conflict(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.engines.base import ARITY, TreeReduction
-from penstock.runs.scaling import schedule
+from penstock.engines.base import TreeReduction
 from penstock.runs.scaling.schedule import MergeTree, makespan
 from penstock.runs.scaling.train_model import slowest
 
@@ -23,10 +22,6 @@ def test_grahams_bounds_hold() -> None:
         share = sum(durations) / workers
         assert max(share, max(durations)) <= makespan(durations, workers) + 1e-9
         assert makespan(durations, workers) <= share + max(durations)
-
-
-def test_tasks_are_merged_by_as_many_as_engines_merge() -> None:
-    assert schedule.ARITY == ARITY
 
 
 def test_the_merges_are_those_of_a_tree_reduction() -> None:
