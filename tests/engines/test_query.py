@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gc
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,31 @@ def test_a_filter_keeps_columns_and_types_also_where_no_row_is_left_or_goes_in(e
     assert (made.count(), made.to_arrow().schema) == (0, SALES.schema)
     empty = engine.from_arrow(SALES.slice(0, 0))
     assert engine.query(joined("left"), empty, tables[1], order_by="row").count() == 0
+
+
+def test_types_and_names_come_out_as_they_went_in(engine):
+    day = datetime.datetime(1500, 2, 28, 12, 30, 0, 5)
+    table = pa.table(
+        {
+            "row": pa.array([0, 1, 2], pa.int64()),
+            "i8": pa.array([1, None, -3], pa.int8()),
+            "i32": pa.array([2**31 - 1, None, 3], pa.int32()),
+            "f32": pa.array([1.5, None, float("inf")], pa.float32()),
+            "flag": pa.array([True, None, False]),
+            "word": pa.array(["", None, "é中"]),
+            "bytes": pa.array([b"\x00", None, b""]),
+            "day": pa.array([day.date(), None, datetime.date(9999, 12, 31)]),
+            "moment": pa.array([day, None, day], pa.timestamp("us")),
+            "instant": pa.array([day, None, day], pa.timestamp("us", "UTC")),
+            "price": pa.array([Decimal("1.25"), None, Decimal("-3.10")], pa.decimal128(12, 2)),
+            "list": pa.array([[1, None], None, []], pa.list_(pa.int64())),
+            "LIST": ["x", "y", "z"],
+            "größe in m²": [0.5, 1.5, 2.5],
+        }
+    )
+    data = engine.from_arrow(table, fragment_bytes=200)
+    made = engine.query(lambda frame: frame.select(*table.column_names), data, order_by="row").to_arrow()
+    assert made.combine_chunks().equals(table)
 
 
 def test_nan_is_null_before_and_after(engine):

@@ -9,6 +9,24 @@ class Part:
     """A partial result that can be seen to go away."""
 
 
+def in_brackets(parts):
+    return "(" + "".join(parts) + ")"
+
+
+def test_eight_are_merged_at_a_time():
+    for count, shape in (
+        (1, "x"),
+        (8, "(" + "x" * 8 + ")"),
+        (9, "((" + "x" * 8 + ")(x))"),
+        (64, "(" + ("(" + "x" * 8 + ")") * 8 + ")"),
+        (65, "((" + ("(" + "x" * 8 + ")") * 8 + ")((x)))"),
+    ):
+        tree = TreeReduction(in_brackets)
+        for _ in range(count):
+            tree.push("x")
+        assert tree.result() == shape
+
+
 def test_a_merge_that_empties_its_list_lets_go_of_what_was_in_it():
     alive = []
 

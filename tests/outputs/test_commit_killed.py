@@ -103,14 +103,6 @@ def test_next_run_completes_a_replacement_that_was_half_done(run: Worker, tmp_pa
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_write_that_is_not_killed_succeeds(run: Worker, tmp_path: Path) -> None:
-    for way in SKIPPED:
-        if way != "new":
-            save(tmp_path / way, "old")
-        assert run(tmp_path / way, "new", way, None) == 0
-        assert whole(tmp_path / way) == "new"
-
-
 def test_every_failpoint_of_the_source_is_a_step_of_the_loop() -> None:
     # Loads of a database are killed by the tests of databases.
     sources = [path.read_text() for path in PACKAGE.glob("*.py") if path.name not in ("failpoints.py", "sql.py")]

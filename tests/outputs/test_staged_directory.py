@@ -32,16 +32,6 @@ def test_committed_output_is_whole_and_nothing_is_beside_it(tmp_path: Path) -> N
     assert os.listdir(target.parent) == ["out"]
 
 
-def test_overwriting_replaces_every_file(tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    with StagedDirectory(target, run_id="r1") as staged:
-        staged.commit([write(staged, "a"), write(staged, "b", "part-1.csv")])
-    save(target, "r2")
-    assert snapshot(target).keys() == {MANIFEST_NAME, "part-0.csv"}
-    assert (target / "part-0.csv").read_text() == "r2"
-    assert os.listdir(tmp_path) == ["out"]
-
-
 @pytest.mark.parametrize("there", ["nothing", "an empty directory", "a damaged manifest"])
 def test_overwriting_makes_a_new_output_where_there_was_no_whole_one(tmp_path: Path, there: str) -> None:
     target = tmp_path / "out"

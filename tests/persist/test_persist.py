@@ -127,22 +127,13 @@ def test_no_result_depends_on_it(data, subtests):
     for steps, plain in made.items():
         with subtests.test(steps=steps):
             persisted = plain.persist()
-            for dataset in (persisted, persisted.filter(nw.col("n") > 5), persisted.select("n")):
+            parts = persisted.split([0.7, 0.3], seed=5)
+            for dataset in (persisted, persisted.filter(nw.col("n") > 5), persisted.select("n"), *parts):
                 again = dataset.unpersist() if dataset is not persisted else plain
                 assert dataset.schema == again.schema
                 for _ in range(2):
                     assert dataset.count() == again.count()
                     assert dataset.to_arrow() == again.to_arrow()
-
-
-@pytest.mark.thorough
-def test_a_split_has_the_same_rows(data):
-    for rows in (data, data.filter(nw.col("n") % 4 != 1)):
-        parts = rows.persist().split([0.7, 0.3], seed=5)
-        for part, again in zip(parts, rows.split([0.7, 0.3], seed=5), strict=True):
-            for _ in range(2):
-                assert part.to_arrow() == again.to_arrow()
-                assert part.count() == again.count()
 
 
 @pytest.mark.thorough

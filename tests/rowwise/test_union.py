@@ -75,6 +75,13 @@ def test_a_model_fitted_on_a_union_is_that_of_the_table_cut_alike(local: Engine)
     assert pipeline.fit(made).digest == pipeline.fit(whole).digest
 
 
+def test_the_same_dataset_may_come_several_times() -> None:
+    data = ps.LocalEngine(device="cpu").from_arrow(FIRST, fragment_bytes=400).filter(nw.col("id") < 3)
+    made = data.union(data, data)
+    assert made.to_arrow()["id"].to_pylist() == [0, 1, 2] * 3
+    assert made.union(made).filter(nw.col("id") == 1).count() == 6
+
+
 def test_parts_of_a_split_go_together_again() -> None:
     data = ps.LocalEngine(device="cpu").from_arrow(WHOLE, fragment_bytes=700)
     train, test = data.split([1, 1], seed=1)
@@ -84,6 +91,17 @@ def test_parts_of_a_split_go_together_again() -> None:
     again = [part.to_arrow()["id"].to_pylist() for part in made.split([1, 1], seed=1)]
     assert set(again[0]) != set(train.to_arrow()["id"].to_pylist())  # not dealt as before
     assert sorted(again[0] + again[1]) == list(range(50))
+
+
+@pytest.mark.thorough
+def test_folds_of_a_union_of_folds_are_dealt_anew() -> None:
+    data = ps.LocalEngine(device="cpu").from_arrow(WHOLE, fragment_bytes=700)
+    fold = data.folds(2, stratify="s")[0]
+    made = fold.train.union(fold.validation)
+    parts = [set(each.validation.to_arrow()["id"].to_pylist()) for each in made.folds(2, stratify="s")]
+    assert parts[0] | parts[1] == set(range(50))
+    assert not parts[0] & parts[1]
+    assert set(fold.validation.to_arrow()["id"].to_pylist()) not in parts
 
 
 def test_an_error_names_the_file_and_the_row_in_it(tmp_path: Path) -> None:

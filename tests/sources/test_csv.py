@@ -235,6 +235,3 @@ def test_options_that_make_no_sense_are_refused(read_csv, write, subtests):
     ):
         with subtests.test(options=options, problem=problem), pytest.raises(ConfigError, match=problem):
             read_csv(write("x\n1\n"), **options)
-
-
-# Real files
