@@ -166,7 +166,7 @@ def test_states_that_were_pickled_or_stored_merge_with_those_that_were_not(subte
             expected = statistic.finish(statistic.merge([one, other]))
             kept_ones = [pickle.loads(pickle.dumps(other))]
             if not isinstance(statistic, s.DistinctCounts | s.KeyCounts):  # which are not kept in caches
-                kept_ones.append(decode(encode(other)))
+                kept_ones.append(decode(encode(other, "key"), "key"))
             for kept in kept_ones:
                 demand_same(statistic.finish(statistic.merge([one, kept])), expected, repr(statistic))
 
