@@ -168,7 +168,8 @@ class ClassProbabilities(PredictionStatistic):
     def _scored(self, matrix: Any, label: Any, weight: Any) -> tuple[int, tuple[float, ...]]:
         """Return how many labels have no element, and the sums over other rows; over all where classes are known."""
         inside = label < matrix.shape[1]
-        if self.classes is None and not inside.all():
+        outside = 0 if self.classes is not None else int(np.count_nonzero(~inside))
+        if outside:
             matrix, label, weight = matrix[inside], label[inside], weight[inside]
         near = label if self.classes is None else label.clip(max=matrix.shape[1] - 1)
         places = np.arange(len(label), like=label) * matrix.shape[1] + near.astype(np.int64)
@@ -177,7 +178,6 @@ class ClassProbabilities(PredictionStatistic):
             true = np.where(inside, true, 0.0)
         losses = -weight * np.log(np.clip(true, self.eps, 1 - self.eps))
         hits = weight[np.count_nonzero(matrix > true[:, None], axis=1) < self.k]
-        outside = 0 if self.classes is not None else int(np.count_nonzero(~inside))
         return outside, (float(weight.sum()), float(losses.sum()), float(hits.sum()))
 
     def _improper(self, classes: int, count: int) -> DataValueError:
