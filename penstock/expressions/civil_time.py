@@ -7,9 +7,34 @@ offset a given moment has.
 
 from __future__ import annotations
 
+from typing import Any
+
 import narwhals as nw
 
 DAY = "1d"
+_OF_CLOCKS = ("d", "w", "mo", "q", "y")
+"""Units of durations that move what a clock shows; shorter ones move the moment."""
+
+
+def has_clock_changes(dtype: Any) -> bool:
+    """Return whether a type is that of times in a zone, other than UTC."""
+    return isinstance(dtype, nw.Datetime) and dtype.time_zone not in (None, "UTC")
+
+
+def offset_by(moment: nw.Expr, by: str, dtype: Any) -> nw.Expr:
+    """Return moments of a type in a zone, moved by a duration of Narwhals: days and longer ones move the clock."""
+    if by.lstrip("+-0123456789") not in _OF_CLOCKS:
+        return moment.dt.offset_by(by)
+    return in_zone(local_time(moment).dt.offset_by(by), dtype.time_zone, dtype.time_unit, near=moment)
+
+
+def truncate(moment: nw.Expr, every: str, dtype: Any) -> nw.Expr:
+    """Return the beginnings of the durations that moments of a type in a zone lie in.
+
+    A day begins when its midnight is shown first, or when the clocks go on where they skip it.
+    """
+    near = None if every.lstrip("0123456789") in _OF_CLOCKS else moment
+    return in_zone(local_time(moment).dt.truncate(every), dtype.time_zone, dtype.time_unit, near=near)
 
 
 def local_time(moment: nw.Expr) -> nw.Expr:

@@ -6,7 +6,7 @@ error. What is added stands only where types and ranges of values let one of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 from narwhals._expression_parsing import ExprKind, ExprNode
 
 from penstock import frames
-from penstock.expressions import decimals, integers
+from penstock.expressions import civil_time, decimals, integers
 from penstock.expressions.integers import Limits
 from penstock.expressions.terms import Term, call, kind_of
 from penstock.expressions.trees import type_of, walk
@@ -36,6 +36,11 @@ _PASSES = {
 """What a NaN goes through as null would, or what is there to look at it."""
 _UNION = {"when_then": 1, "coalesce": 0, "fill_null": 0, "min_horizontal": 0, "max_horizontal": 0}
 """What gives one of its operands, from that place on."""
+_BY_CLOCK: Mapping[str, Callable[..., nw.Expr]] = {
+    "dt.offset_by": civil_time.offset_by,
+    "dt.truncate": civil_time.truncate,
+}
+"""What moves times in a zone, where clocks may skip and repeat an hour."""
 _MANY = (ExprKind.ALL, ExprKind.NTH, ExprKind.EXCLUDE, ExprKind.SELECTOR)
 
 
@@ -84,7 +89,7 @@ def guarded_part(
 
 
 def _is_safe(node: ExprNode) -> bool:
-    return node.name in _SAFE or node.name.startswith(("str.", "dt.", "name."))
+    return node.name not in _BY_CLOCK and (node.name in _SAFE or node.name.startswith(("str.", "dt.", "name.")))
 
 
 @lru_cache(maxsize=256)
@@ -136,6 +141,8 @@ class _Guard:
         floats = name == "cast" and node.kwargs["dtype"].is_float()
         if not (name.replace("__r", "__") in _PASSES or power or floats):
             operands = [self.cleaned(each) for each in operands]
+        if name in _BY_CLOCK and civil_time.has_clock_changes(kind := self._type(operands[0])):
+            return Term(_BY_CLOCK[name](operands[0].expr, *node.kwargs.values(), kind), kind=kind)
         value, is_nan = call(node, operands, is_first=is_first), self._makes_nan(node, operands, keeps=power)
         made = Term(value, is_nan, kind=kind_of(name, operands))
         if name in _UNION:

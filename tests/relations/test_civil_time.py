@@ -77,6 +77,17 @@ def test_intervals_in_sql_move_times_as_duckdb_does(zone: str) -> None:
     assert sql(query, zone).to_pydict() == as_integers(expected).to_pydict()
 
 
+def test_verbs_move_and_truncate_times_as_sql_does() -> None:
+    engine = LocalEngine(device="cpu")
+    for zone in ZONES:
+        moved = {"x0": nw.col("ts").dt.offset_by("1d"), "x1": nw.col("ts").dt.offset_by("-1mo").dt.offset_by("5h")}
+        truncated = {"x2": nw.col("ts").dt.truncate("1d"), "x3": nw.col("ts").dt.truncate("1h")}
+        made = engine.from_arrow(moments(zone)).with_columns(**moved, **truncated).select("x0", "x1", "x2", "x3")
+        query = """SELECT ts + INTERVAL '1' DAY AS x0, ts - INTERVAL '1' MONTH + INTERVAL '5' HOUR AS x1,
+            date_trunc('day', ts) AS x2, date_trunc('hour', ts) AS x3 FROM t"""
+        assert as_integers(made.to_arrow()).to_pydict() == sql(query, zone).to_pydict()
+
+
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_truncated_time_is_the_first_of_its_day_or_hour(zone: str) -> None:
     made = sql("SELECT date_trunc('day', ts) AS x0, date_trunc('hour', ts) AS x1 FROM t", zone)

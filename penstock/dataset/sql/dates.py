@@ -12,7 +12,6 @@ from sqlglot import exp
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.values import DATE, INT, TIMESTAMP, Handler, Translate, Value, dtype, moment
-from penstock.expressions.civil_time import in_zone, local_time
 
 _PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
     "year": lambda day: day.dt.year(), "quarter": lambda day: (day.dt.month().cast(nw.Int64) + 2) // 3,
@@ -78,15 +77,7 @@ def moved(made: Value, interval: exp.Interval, sign: int, node: exp.Expr) -> Val
     letter, times = _UNITS[name]
     moment_kind = TIMESTAMP if name in _TIMES and pa.types.is_date(day.kind) else day.kind
     expr = day.expr if moment_kind == day.kind else day.expr.cast(dtype(moment_kind))
-    by = f"{sign * int(count.this) * times}{letter}"
-    if name in _TIMES or not _has_clock_changes(moment_kind):
-        return Value(expr.dt.offset_by(by), moment_kind)
-    clock = local_time(expr).dt.offset_by(by)
-    return Value(in_zone(clock, moment_kind.tz, moment_kind.unit, near=expr), moment_kind)
-
-
-def _has_clock_changes(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) and kind.tz not in (None, "UTC")
+    return Value(expr.dt.offset_by(f"{sign * int(count.this) * times}{letter}"), moment_kind)
 
 
 def between_dates(left: Value, right: Value, node: exp.Expr) -> Value:
@@ -105,10 +96,7 @@ def _truncated(node: exp.Func, value: Translate) -> Value:
     day = day_of(value(node.this), node)
     if name in _TIMES and pa.types.is_date(day.kind):
         return day
-    if not _has_clock_changes(day.kind):
-        return Value(day.expr.dt.truncate(_TRUNCATED[name]), day.kind)
-    clock = local_time(day.expr).dt.truncate(_TRUNCATED[name])  # a day begins when its midnight is shown first
-    return Value(in_zone(clock, day.kind.tz, day.kind.unit, near=day.expr if name in _TIMES else None), day.kind)
+    return Value(day.expr.dt.truncate(_TRUNCATED[name]), day.kind)
 
 
 def volatile(node: exp.Expr) -> ConfigError:
