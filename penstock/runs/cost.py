@@ -58,7 +58,7 @@ def run_cost(run: Run, machines: Mapping[str, MachineType], machine: str | None 
     ...         pass
     ...     run = ps.runs.Run.load(recording.path)
     >>> cost = run_cost(run, {"mine": MachineType(cores=4, memory="16GiB", price=3600.0)}, "mine")
-    >>> cost.count, cost.cost == run.seconds
+    >>> cost.count, abs(cost.cost - run.seconds) < 1e-9
     (1, True)
     """
     name = machine_of(run, machines) if machine is None else machine
