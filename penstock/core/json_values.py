@@ -1,4 +1,4 @@
-"""Plain values as JSON has them, which knows no infinity."""
+"""Plain values for JSON, with texts for infinity and NaN."""
 
 from __future__ import annotations
 

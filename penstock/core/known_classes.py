@@ -1,4 +1,4 @@
-"""Classes that columns of scores are of, as the schema of a dataset notes them: in the order of the scores."""
+"""Classes of score columns in the metadata of a schema, in the order of the scores."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _kinds(value: Any) -> set[str]:
 
 @cache
 def _declared(declared: str) -> _Several | None:
-    """Return what an annotation says of the lists that a parameter takes; None where it takes none."""
+    """Return the list types of an annotation; None where it has none."""
     try:
         kinds = _alternatives(ast.parse(declared, mode="eval").body)
     except SyntaxError:  # of what has no source: "<class 'X'>"
@@ -127,7 +127,7 @@ def _declared(declared: str) -> _Several | None:
 
 
 def _alternatives(node: ast.expr) -> list[ast.expr]:
-    """Return what stands between the bars of a union."""
+    """Return the members of a union."""
     return [*_alternatives(node.left), *_alternatives(node.right)] if isinstance(node, ast.BinOp) else [node]
 
 

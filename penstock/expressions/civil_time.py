@@ -1,4 +1,4 @@
-"""Times of a clock in a zone whose clocks skip and repeat hours, as expressions.
+"""Local times across daylight saving changes, as expressions.
 
 The rules are those of ``java.time.ZonedDateTime`` and of Python's ``zoneinfo`` with ``fold=0``: a time that the clocks
 skip is later by as much as they skip, and one that they show twice is the earlier moment, or the one of both whose
@@ -29,7 +29,7 @@ def offset_by(moment: nw.Expr, by: str, dtype: Any) -> nw.Expr:
 
 
 def truncate(moment: nw.Expr, every: str, dtype: Any) -> nw.Expr:
-    """Return the beginnings of the durations that moments of a type in a zone lie in.
+    """Return moments in a zone truncated to a duration.
 
     A day begins when its midnight is shown first, or when the clocks go on where they skip it.
     """
@@ -38,12 +38,12 @@ def truncate(moment: nw.Expr, every: str, dtype: Any) -> nw.Expr:
 
 
 def local_time(moment: nw.Expr) -> nw.Expr:
-    """Return the time that a clock in the zone shows, without a zone."""
+    """Return local times without a zone."""
     return moment.dt.replace_time_zone(None)
 
 
 def in_zone(local: nw.Expr, zone: str, unit: str, near: nw.Expr | None = None) -> nw.Expr:
-    """Return the moment at which clocks of a zone show a time.
+    """Return the moments of local times in a zone.
 
     Parameters
     ----------

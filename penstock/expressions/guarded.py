@@ -26,21 +26,21 @@ _SAFE = {
     "__invert__", "is_null", "is_in", "is_between", "all_horizontal", "any_horizontal", "coalesce", "when_then",
     "fill_null", "min_horizontal", "max_horizontal", "concat_str", "clip", "replace_strict",
 }  # fmt: skip
-"""What makes neither a NaN nor an integer or decimal that was not there; functions of texts and times neither."""
+"""Functions that create no NaN, integer or decimal; those of texts and times do not either."""
 _KEEPS = {"alias", "abs", "__neg__", "floor", "ceil", "round", "exp", "when_then"}
-"""What makes a NaN of a NaN alone."""
+"""Functions that give NaN for NaN alone."""
 _PASSES = {
     *_KEEPS, "sqrt", "log", "sin", "cos", "__add__", "__sub__", "__mul__", "__truediv__", "__mod__", "__floordiv__",
     "is_nan", "fill_nan", "is_finite",
 }  # fmt: skip
-"""What a NaN goes through as null would, or what is there to look at it."""
+"""Functions that propagate NaN as they do null, or test for it."""
 _UNION = {"when_then": 1, "coalesce": 0, "fill_null": 0, "min_horizontal": 0, "max_horizontal": 0}
-"""What gives one of its operands, from that place on."""
+"""Functions that return one of their operands, with the index of the first such operand."""
 _BY_CLOCK: Mapping[str, Callable[..., nw.Expr]] = {
     "dt.offset_by": civil_time.offset_by,
     "dt.truncate": civil_time.truncate,
 }
-"""What moves times in a zone, where clocks may skip and repeat an hour."""
+"""Functions of times in a zone, where clocks may skip and repeat an hour."""
 _MANY = (ExprKind.ALL, ExprKind.NTH, ExprKind.EXCLUDE, ExprKind.SELECTOR)
 
 
@@ -135,7 +135,7 @@ class _Guard:
         return [nw.Expr(*nw.col(name)._nodes, *others) for name in self._empty.select(nw.Expr(first)).columns]
 
     def _called(self, node: ExprNode, operands: list[Term], *, is_first: bool = False) -> Term:
-        """Return what a function makes of its operands."""
+        """Return the term of a function call."""
         name = node.name
         power = name == "__pow__" and isinstance(operands[1].constant, int) and operands[1].constant > 0
         floats = name == "cast" and node.kwargs["dtype"].is_float()

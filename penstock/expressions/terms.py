@@ -1,4 +1,4 @@
-"""Terms of an expression, and what is known of each: whether it may be NaN, its limits, its type."""
+"""Terms of an expression with their types, limits of values, and whether NaN can occur."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAME = {
     "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__mod__", "__rmod__", "__floordiv__",
     "__rfloordiv__", "__truediv__", "__rtruediv__", "coalesce",
 }  # fmt: skip
-"""What gives float64 of float64, and of integers beside it."""
+"""Functions with a float64 result for float64, also mixed with integers."""
 _WHOLE = {
     "abs",
     "__neg__",
@@ -32,7 +32,7 @@ _WHOLE = {
     "fill_null",
     "coalesce",
 }
-"""What gives integers of integers of one type."""
+"""Functions with an integer result for integers of one type."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Values that a type does not hold, out of what query engines say of them."""
+"""Overflow errors, parsed from the messages of query engines."""
 
 from __future__ import annotations
 

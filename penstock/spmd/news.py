@@ -1,4 +1,4 @@
-"""An engine's word on its ranks, heeded where they say nothing themselves."""
+"""Failure reports of an engine on its ranks, polled at most once a second."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 _PAUSE = 1.0
 """Seconds between two questions, which cost an engine a call or two."""
 _GRACE = 1.0
-"""Seconds in which what the ranks have sent may still come: it says more of the cause."""
+"""Seconds in which messages of the ranks may still arrive: they name the cause better."""
 
 
 class News:
-    """The bad news of one attempt.
+    """Failure reports of one attempt.
 
     Parameters
     ----------

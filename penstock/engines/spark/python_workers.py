@@ -1,4 +1,4 @@
-"""Functions of Python that Spark's workers run: made so that they find there what this process has imported."""
+"""Python functions on Spark's workers, with the import path of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections whose requests do not come: they are closed."""
+"""HTTP protocol with a deadline for the head of a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD_SECONDS = 30.0
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """The protocol of uvicorn, which by itself waits for the head of a request for ever."""
+    """Protocol of uvicorn that closes idle connections after a deadline."""
 
     _deadline: asyncio.TimerHandle | None = None
 

@@ -43,7 +43,7 @@ class Sqlite(FileDatabase):
         return connection
 
     def _recover(self, driver: Any) -> None:
-        """Have SQLite undo the half of a transaction that a killed writer has left; a reader alone may not.
+        """Roll back the unfinished transaction of a killed writer, which a read-only connection may not do.
 
         SQLite looks at the locks of the file, so that nothing becomes of a transaction under way.
         """

@@ -1,4 +1,4 @@
-"""The classes that scores are of: by them labels are compared with probabilities, and never by places."""
+"""Classes of score columns: labels are compared with them by value, never by position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_classes(evaluator: Any, most: int | None = None) -> None:
 
 
 def known_classes(evaluator: Any, schema: pa.Schema, scores: Sequence[str | None]) -> Known:
-    """Return the classes of columns of scores: those that the evaluator is given, or that the columns note.
+    """Return the classes of score columns: the evaluator's parameter, or the columns' metadata.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check_label(evaluator: Any, schema: pa.Schema, classes: Known) -> None:
 
 
 def are_labels(classes: Sequence[Any], schema: pa.Schema, name: str) -> bool:
-    """Return whether classes are of the kind that a column holds: both texts, or both numbers."""
+    """Return whether classes and a column have comparable types: both texts, or both numbers."""
     return is_text(schema, name) == _are_texts(classes)
 
 

@@ -1,4 +1,4 @@
-"""The rows that early stopping watches, and what a metric needs of them, looked at before training."""
+"""Checks of validation rows for early stopping, made before training."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Watched:
-    """What a metric needs of rows: with less it is undefined, or the same after every round.
+    """Requirements of a metric on rows: with fewer it is undefined, or constant.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Watched:
         return tuple(dict.fromkeys(name for name in (self.label, self.weight, self.group) if name is not None))
 
     def seen(self, frame: nw.DataFrame) -> Seen:
-        """Return what the rows of one fragment have."""
+        """Return the state of the rows of one fragment."""
         weighing = frame if self.weight is None else frame.filter(nw.col(self.weight) > 0)
         if self.group is None:
             counted = weighing.filter(nw.col(self.label) > 0) if self.events else weighing
@@ -80,7 +80,7 @@ class Watched:
         return self._shortened(Seen(len(frame), len(weighing), labels, set(weighing[self.group].to_list())))
 
     def merged(self, parts: Sequence[Seen]) -> Seen:
-        """Return what the rows of all parts have."""
+        """Return the state of the rows of all parts."""
         labels: dict[Any, set[Any]] = {}
         for part in parts:
             for group, some in part.labels.items():

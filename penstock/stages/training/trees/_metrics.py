@@ -1,4 +1,4 @@
-"""XGBoost's metrics as early stopping takes them: which are the better the larger, and what they need of rows."""
+"""Metrics of XGBoost for early stopping: direction, and required validation rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from penstock.stages.training._watched import Watched
 _CURVES = ("auc", "aucpr")
 _RANKINGS = ("pre", "map", "ndcg")
 _OWN = {"rank:ndcg": "ndcg", "rank:pairwise": "ndcg", "rank:map": "map", "survival:cox": "cox-nloglik"}
-"""What objectives are watched by where no metric is given, as far as it needs more than rows."""
+"""Default metrics of objectives, where these need more than rows."""
 
 
 def _plain(metric: str) -> str:
-    """Return the name without a place (``@5``), and without a minus sign, which is for groups of no relevant row."""
+    """Return the name without its cutoff (``@5``) and its minus sign (groups without a relevant row count 0)."""
     return metric.split("@")[0].rstrip("-")
 
 
@@ -30,7 +30,7 @@ def is_maximised(metric: str) -> bool:
 
 
 def watched_by(parameters: Mapping[str, Any], label: str, weight: str | None, group: str | None) -> Watched:
-    """Return what the metric that decides, the last, needs of the rows of these columns.
+    """Return the requirements of the deciding metric, the last one, on validation rows.
 
     Rankings compare the labels of a group, or of all rows where there is none.
 
