@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,6 @@ from penstock.core.notices import get_logger
 from penstock.dataset.steps import prune
 from penstock.dataset.task_errors import described
 from penstock.integrations.serving.json_rows import RowDecoder, encode_rows
-from penstock.integrations.serving.limits import TooLargeError, check_declared, check_values
 
 with importing("FastAPI", "serve"):
     from fastapi import FastAPI, Request, Response
@@ -30,6 +30,10 @@ BODY_SECONDS = 60.0
 """As long as the body of a request may take."""
 _GONE, _LATE = 499, 408
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_MARKS = (b",", b":", b"{", b"[")
+"""Texts of JSON, and the marks that stand before keys and values."""
 
 logger = get_logger(__name__)
 
@@ -171,3 +175,34 @@ def _refused(error: InputError | TooLargeError) -> JSONResponse:
         return _answer_error(413, "TooLargeError", str(error))
     told = {"type": type(error).__name__, "message": error.message, "hint": error.hint, "column": error.column}
     return JSONResponse({"error": {name: value for name, value in told.items() if value is not None}}, 422)
+
+
+class TooLargeError(Exception):
+    """A request has more rows, values or bytes than are taken at once."""
+
+
+def check_declared(length: str | None, most: int) -> None:
+    """Raise TooLargeError for a body that is declared longer than is taken: none of it is read."""
+    if length is not None and length.isdecimal() and (len(length) > 18 or int(length) > most):
+        raise TooLargeError(f"the body is declared to have {length:.30} bytes, expected at most {most}")
+
+
+def check_values(body: bytes, most: int) -> None:
+    """Raise TooLargeError for JSON of more keys and values than are taken.
+
+    It counts what stands between them: an object of Python's takes up to a hundred times the bytes of its text, and a
+    parser has made all of them before they can be counted.
+
+    Examples
+    --------
+    >>> check_values(b'[{"x": "1, 2, 3, 4"}, {"x": null}]', most=6)
+    >>> check_values(b"[{},{},{},{},{}]", most=5)
+    Traceback (most recent call last):
+    penstock.integrations.serving.app.TooLargeError: the body has 10 keys and values, expected at most 5
+    """
+    if _count(body) > most and (found := _count(_TEXT.sub(b"", body))) > most:
+        raise TooLargeError(f"the body has {found} keys and values, expected at most {most}")
+
+
+def _count(body: bytes) -> int:
+    return sum(map(body.count, _MARKS))

@@ -32,8 +32,8 @@ from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.parquet import read_footer
 from penstock.io.tables.columns import TableColumn
 from penstock.io.tables.files import TableFile
-from penstock.io.tables.moments import moment_of
 from penstock.io.tables.object_store import object_store_options
+from penstock.io.tables.timestamps import parse_timestamp
 
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 _FEATURES = {
@@ -95,7 +95,7 @@ class DeltaLog:
 
     def _load_as_of(self, timestamp: Any) -> None:
         """Load the version that was the newest at a time."""
-        moment = moment_of(timestamp)
+        moment = parse_timestamp(timestamp)
         self.table.load_as_version(moment)
         committed = self.table.history(1)[0].get("timestamp")
         if committed is not None and committed > moment.timestamp() * 1000:  # the first is loaded for a time before it

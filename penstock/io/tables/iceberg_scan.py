@@ -21,8 +21,8 @@ from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.sources.files import Storage
 from penstock.io.tables.columns import TableColumn, with_defaults
 from penstock.io.tables.files import TableFile
-from penstock.io.tables.moments import moment_of
 from penstock.io.tables.object_store import file_io_properties
+from penstock.io.tables.timestamps import parse_timestamp
 
 
 def load_table(table: Any, catalog: Any, options: Mapping[str, Any]) -> Any:
@@ -252,7 +252,7 @@ def _read_puffin(content: bytes) -> dict[str, np.ndarray]:
 
 
 def _snapshot_at(table: Any, timestamp: Any, where: str) -> int:
-    moment = moment_of(timestamp)
+    moment = parse_timestamp(timestamp)
     snapshot = table.snapshot_as_of_timestamp(int(moment.timestamp() * 1000))
     if snapshot is None:
         problem = f"the table in {where} had no snapshot at {moment.isoformat()}"

@@ -1,4 +1,4 @@
-"""Times as users say them who ask for a table as it was then."""
+"""Timestamps of table versions, as parameters of readers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from penstock.core.errors import ConfigError
 
 
-def moment_of(timestamp: Any) -> datetime.datetime:
+def parse_timestamp(timestamp: Any) -> datetime.datetime:
     """Return a datetime, or a text in ISO 8601, with a zone: UTC unless it has one; ConfigError for anything else.
 
     Examples
     --------
-    >>> moment_of("2024-05-01T12:00:00").isoformat()
+    >>> parse_timestamp("2024-05-01T12:00:00").isoformat()
     '2024-05-01T12:00:00+00:00'
     """
     try:
