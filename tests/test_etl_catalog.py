@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.etl.catalog import Catalog, read_catalog
-from penstock.cli.etl.logical_dates import logical_dates
+from penstock.cli.etl.job import logical_dates
 from penstock.cli.etl.outputs import staged_run_id
 from penstock.config.settings import read_yaml
 from penstock.errors import ConfigError

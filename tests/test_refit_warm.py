@@ -29,8 +29,8 @@ from penstock.errors import (
 )
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.base import Blob
-from penstock.stages.training.trees._groups import bring_together
 from penstock.stages.training.trees._matrix import Batches
+from penstock.stages.training.trees._quantised import bring_together
 from penstock.testing import LocalGang
 from penstock.testing.datasets import count_reads
 

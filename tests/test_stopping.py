@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from penstock.cli.stopping import GRACE
+from penstock.cli.reporting import GRACE
 from penstock.core.bounded_pool import ahead, is_working
 
 FAULTS = pytest.mark.faults  # processes that are sent signals and waited for
@@ -29,7 +29,7 @@ HEAD = """
 import hashlib, sys, time
 import pyarrow as pa
 import penstock as ps
-from penstock.cli import stopping
+from penstock.cli import reporting
 from penstock.io.sinks import JointCommit, StagedDirectory, TemporaryFolder
 from penstock.cli.reporting import Reporter
 
@@ -55,7 +55,7 @@ STUCK_IN_C = """
         hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # half an hour, in which no signal is heard
 """
 IGNORES = """
-    stopping.GRACE = 3600.0
+    reporting.GRACE = 3600.0
     with JointCommit(StagedDirectory("out", run_id="r")):
         while True:
             try:

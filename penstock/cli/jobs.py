@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.cli.checking import rules_path
 from penstock.cli.drift import monitor_of
@@ -28,13 +29,12 @@ from penstock.cli.registry.models import diff_models as diff_models
 from penstock.cli.registry.models import list_models as list_models
 from penstock.cli.registry.models import show_model as show_model
 from penstock.cli.registry.promote import promote as promote
-from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
-from penstock.cli.results import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult, TuneResult
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TrainRequest, TuneRequest
+from penstock.cli.results import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult, TrainResult, TuneResult
 from penstock.cli.search_settings import search_of
-from penstock.cli.tracking import tracked
 from penstock.cli.training import TrainingJob, row_log
 from penstock.cli.tuning import TuneOutputs, search_fields
-from penstock.core.errors import MissingInputError
+from penstock.core.errors import MissingInputError, OutputError
 from penstock.core.progress import Progress
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.destination import Destination
@@ -43,6 +43,44 @@ from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_a
 from penstock.pipeline.model import PipelineModel
 from penstock.rules.rule_file import read_rules
 from penstock.stages.base import Stage
+
+Request = TypeVar("Request", bound=TrainRequest)
+Result = TypeVar("Result", bound=TrainResult)
+
+
+def tracked(job: Callable[[Request, Progress | None], Result]) -> Callable[..., Result]:
+    """Return a job that logs what it did to the MLflow of its request, as one run; without one it is the job itself.
+
+    A server that cannot be reached is found out before any work; one that is lost later leaves the model where it was
+    saved, and the error says so.
+    """
+
+    @wraps(job)
+    def run(request: Request, progress: Progress | None = None) -> Result:
+        if request.mlflow is None:
+            return job(request, progress)
+        from penstock.integrations.mlflow.tracking import tracked_run
+        from penstock.runs.run_recording import active_run
+
+        module = load_pipeline(request.pipeline, request.pipelines)
+        with tracked_run(request.mlflow, request.mlflow_experiment or module.name) as active:
+            result = job(request, progress)
+            try:
+                active.log(result.parameters, result.metrics, _tags(result))
+                if (recording := active_run()) is not None:
+                    active.log_run(recording.run())
+                active.log_model(result.model, request.mlflow_model, module.stages)
+            except OutputError as error:
+                message = f"the model is saved as {result.model}, and not logged: {error.message}"
+                raise OutputError(message, hint=error.hint) from error
+        return replace(result, mlflow_run=active.run_id)
+
+    return run
+
+
+def _tags(result: TrainResult) -> dict[str, str]:
+    names = ("pipeline", "digest", "preprocessing_digest", "manifest", "rows", "engine", "device")
+    return {name: str(getattr(result, name)) for name in names}
 
 
 @recorded

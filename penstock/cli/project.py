@@ -141,7 +141,7 @@ class PipelineSettings:
     stages : Settings
         Of single stages, for `Pipeline.with_params`: names with a dot, and stages that are left out, by ``null``.
     search : Settings
-        How the pipeline is searched, see `penstock.cli.search_settings`.
+        How the pipeline is searched, see `SearchSettings`.
     assigned : frozenset of str
         The names that options gave, which win over all.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.core.progress import Progress
 
 _PATIENCE = 3
-"""Seconds in which requests are answered after the signal to stop; see `penstock.cli.stopping`."""
+"""Seconds in which requests are answered after the signal to stop; see `penstock.cli.reporting`."""
 
 logger = get_logger(__name__)
 

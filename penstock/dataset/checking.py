@@ -41,4 +41,4 @@ class Checking:
         >>> data.check(ps.rules.Unique("id"), ps.rules.Between("age", least=0, most=120)).passed
         True
         """
-        return import_module("penstock.rules.checking").check(self, rules, memory_budget)
+        return import_module("penstock.rules.in_pass").check(self, rules, memory_budget)

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
+import polars as pl
+import pyarrow as pa
 
+from penstock import frames
 from penstock.dataset.steps import check_numbered
 from penstock.dataset.tasks import Probe
 from penstock.frames import ROW
 from penstock.pipeline.cardinality import CountOptions, plan_counts
 from penstock.rules.base import DatasetRule, RuleVerdict
-from penstock.rules.first_rows import FirstRows
 from penstock.rules.key_column import MOST_KEYS, key_columns, key_name, key_of, too_many_keys, with_key
 from penstock.rules.limits import show
-from penstock.statistics.base import Statistic
+from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.distinct.top_k import TopK
 from penstock.statistics.distinct.value_counts import ValueCounts
@@ -121,3 +123,38 @@ def _repeated(dataset: Dataset, name: str) -> list[Any]:
     states, _ = dataset.probe(plan.applied(probes) if plan.columns else probes, label="repeated")
     values: list[Any] = counts.finish(states[0][0])[name].at_least(2).table["value"].to_pylist()
     return values
+
+
+@dataclass(frozen=True)
+class FirstRows(Statistic):
+    """The numbers of the first rows in a dataset of each value of one column, ascending; null is no value.
+
+    A state is as large as the different values are many.
+
+    Examples
+    --------
+    >>> first = FirstRows(("x",))
+    >>> parts = [{"x": ["b", None], ROW: [4, 5]}, {"x": ["a", "b"], ROW: [6, 7]}]
+    >>> first.finish(first.merge([first.summarise(frames.from_arrow(pa.table(part))) for part in parts]))
+    [4, 6]
+    """
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The column, and row numbers."""
+        return (*self.columns, ROW)
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Find the first rows of one partition."""
+        rows = frame.select(value=nw.col(*self.columns), row=nw.col(ROW)).drop_nulls()
+        return self.merge([frames.to_arrow(rows)])
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Keep the smaller number of each value."""
+        rows = pl.DataFrame(pa.concat_tables(states)).group_by("value", maintain_order=True).agg(pl.col("row").min())
+        merged: State = rows.to_arrow().cast(states[0].schema)
+        return merged
+
+    def finish(self, state: State) -> list[int]:
+        """Return the numbers."""
+        return sorted(state["row"].to_pylist())

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
 
-from penstock.core.errors import ConfigError, PenstockError
+from penstock.core.errors import ConfigError, DataValueError, PenstockError
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.folds.folds import Folds
+from penstock.dataset.folds.folds import Folds, Part
+from penstock.pipeline.fit import nothing_left
+from penstock.pipeline.fusion import Pass
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Plan
-from penstock.pipeline.training import check_ranks
-from penstock.search.evaluating import LaneScores, evaluate_lanes
-from penstock.search.fitting import fit_lanes
-from penstock.search.lanes import Lane, LaneFit
+from penstock.pipeline.training import Training, check_ranks
+from penstock.search.joint_scan import JointScan, Key, ScanAnswer
+from penstock.search.lanes import Lane, LaneFit, waiting
 from penstock.search.search_result import mean_of
 from penstock.search.shared_steps import SharedSteps
-from penstock.search.trainings import are_alone
+from penstock.search.trainings import are_alone, train_lanes
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted
 from penstock.stages.capabilities import DatasetStage
 from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import named_evaluators
+from penstock.stages.evaluation.views import AllRows, Asked, Results
 from penstock.stages.step import capability
 
 Watchers = Mapping[int, Sequence[Fitted]]
@@ -192,3 +196,145 @@ def refit(pipeline: Pipeline, watchers: Watchers, dataset: Dataset, options: Spm
         for position, fitted in watchers.items()
     }
     return pipeline.with_params(stages).fit(dataset, options=options)
+
+
+def fit_lanes(lanes: Sequence[Lane], dealt: Dataset, parallelism: int | None = None) -> int:
+    """Fit all lanes, or find out why they cannot be; return how many scans that took.
+
+    `parallelism` is how many trainings run at the same time, see `train_lanes`.
+    Scans come first wherever a lane waits for one, so that as many as can share it.
+    """
+    scans = 0
+    while True:
+        if scanning := waiting(lanes, Pass):
+            scans += 1
+            _gather(scanning, dealt, f"scan {scans} of {len({lane.trial for lane in lanes})} trial(s)")
+        elif training := waiting(lanes, Training):
+            train_lanes(training, parallelism)
+        else:
+            return scans
+
+
+def _gather(lanes: Sequence[Lane], dealt: Dataset, label: str) -> None:
+    scan = JointScan(dealt)
+    asked: list[tuple[Lane, dict[tuple[int, str], Key]]] = []
+    for lane in lanes:
+        try:
+            asked.append((lane, _asked(lane, scan)))
+        except PenstockError as error:
+            lane.fail(error)
+    answers = scan.run(label)
+    for lane, keys in asked:
+        _answer(lane, {name: answers[key] for name, key in keys.items()})
+
+
+def _asked(lane: Lane, scan: JointScan) -> dict[tuple[int, str], Key]:
+    """Ask for the statistics that a lane waits for; return by stage and name what to look up."""
+    return {
+        (request.stage, request.name): scan.ask(lane.split.train, lane.ahead(request.position), request.statistic)
+        for request in cast(Pass, lane.work).requests
+    }
+
+
+def _answer(lane: Lane, answers: dict[tuple[int, str], ScanAnswer]) -> None:
+    try:
+        lane.answer(_results(lane, answers))
+    except PenstockError as error:
+        lane.fail(error)
+
+
+def _results(lane: Lane, answers: dict[tuple[int, str], ScanAnswer]) -> dict[int, dict[str, Any]]:
+    """Return the results that a lane waits for, by stage and name; raise the error of any, as of that stage."""
+    requests = cast(Pass, lane.work).requests
+    results: dict[int, dict[str, Any]] = {}
+    for request in requests:
+        answer = answers[request.stage, request.name]
+        if answer.error is None and not answer.log.kept:
+            raise nothing_left(answer.log)
+        try:
+            results.setdefault(request.stage, {})[request.name] = answer.value()
+        except PenstockError as error:
+            raise lane.fit.blamed(lane.fit.located(error, request.position), request.stage) from error
+    return results
+
+
+LaneScores = dict[tuple[int, int], Evaluation]
+"""The metrics of lanes by trial and fold."""
+
+
+@dataclass
+class _Validation:
+    """The evaluation of one lane: what it waits for, and in the end its metrics."""
+
+    lane: Lane
+    course: Generator[Asked, Results, Evaluation]
+    part: Part
+    asked: Asked | None = None
+    keys: dict[str, dict[str, Key]] = field(default_factory=dict)
+    evaluation: Evaluation | None = None
+
+    def answer(self, results: Results | None) -> None:
+        """Go on with the results of what was asked for."""
+        try:
+            self.asked = self.course.send(results)  # type: ignore[arg-type]
+        except StopIteration as end:
+            self.asked, self.evaluation = None, end.value
+
+    def ask(self, scan: JointScan) -> None:
+        """Ask a scan for what is waited for."""
+        steps, blocks = self.lane.steps(), self.lane.split.of(self.part)
+        self.keys = {
+            member: {name: scan.ask(blocks, steps, statistic) for name, statistic in of_one.items()}
+            for member, of_one in (self.asked or {}).items()
+        }
+
+    def take(self, answers: Mapping[Key, ScanAnswer]) -> None:
+        """Go on with the answers of a scan."""
+        self.answer({
+            member: {name: self._value(answers[key]) for name, key in of_one.items()}
+            for member, of_one in self.keys.items()
+        })  # fmt: skip
+
+    def _value(self, answer: ScanAnswer) -> Any:
+        """Return a result; the error about a value with its file and row."""
+        error = answer.error
+        if isinstance(error, DataValueError) and error.predicate is not None and error.path is None:
+            rows = self.lane.scored_rows(self.part)
+            place = rows.first_where(error.predicate, [error.column] if error.column else rows.columns)
+            raise error.at(**dict(zip(("path", "row"), place, strict=True)) if place else {})
+        return answer.value()
+
+
+def evaluate_lanes(
+    lanes: Sequence[Lane], dealt: Dataset, evaluators: Evaluators, part: Part = "validation"
+) -> LaneScores:
+    """Return the metrics of each fitted lane by trial and fold; a lane that cannot be evaluated has an error then."""
+    validations = [_Validation(lane, _course(lane, evaluators), part) for lane in lanes if lane.is_fitted]
+    pending = [each for each in validations if _survives(each.lane, partial(each.answer, None))]
+    while pending:
+        scan = JointScan(dealt)
+        asking = [each for each in pending if _survives(each.lane, partial(each.ask, scan))]
+        answers = scan.run("evaluate")
+        answered = [each for each in asking if _survives(each.lane, partial(each.take, answers))]
+        pending = [each for each in answered if each.evaluation is None]
+    return {(each.lane.trial, each.lane.fold): each.evaluation for each in validations if each.evaluation is not None}
+
+
+def _course(lane: Lane, evaluators: Evaluators) -> Generator[Asked, Results, Evaluation]:
+    """Yield what the evaluators ask for, and return what they make of it."""
+    schema = lane.scored_schema()
+    members = {name: evaluator.bind(schema) for name, evaluator in named_evaluators(evaluators).items()}
+    view = AllRows(members, schema, isinstance(evaluators, Mapping))
+    first = yield view.statistics()
+    follow_ups = view.follow_ups(first)
+    second = (yield follow_ups) if any(follow_ups.values()) else {}
+    return view.report({(): {member: {**found, **second.get(member, {})} for member, found in first.items()}})
+
+
+def _survives(lane: Lane, act: Callable[[], None]) -> bool:
+    """Return whether `act` does not fail; note in the lane why it does."""
+    try:
+        act()
+    except PenstockError as error:
+        lane.error = error
+    return lane.error is None

@@ -14,7 +14,7 @@ from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 class Communicator(Protocol):
     """What a `Rank` needs of whatever connects it with the others.
 
-    `penstock.spmd.channel.Channel` is the one over an authenticated connection to the coordinator;
+    `penstock.spmd.worker.Channel` is the one over an authenticated connection to the coordinator;
     `penstock.testing.LocalGang` has one for ranks that are threads of a test. Collective calls (`rendezvous`, `gather`,
     `allreduce`) are made by every rank, in the same order; each waits for all others.
     """

@@ -20,9 +20,7 @@ from penstock.spmd.assignment import Assignment, Body, RankAssignment
 from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 from penstock.spmd.collectives import Collectives
 from penstock.spmd.fingerprint import checkpoint_store
-from penstock.spmd.growth import Grown, Growth
 from penstock.spmd.listener import Listener
-from penstock.spmd.news import News
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.peers import Peers, RankLost
 from penstock.spmd.xgboost_ports import Rendezvous, refuse_ports
@@ -227,3 +225,106 @@ class _Attempt(ExitStack):
         if index == 0 and new > 0:
             self._track.advance(new, message.detail)
             self._peers.rounds = message.rounds
+
+
+_PAUSE = 1.0
+"""Seconds between two questions, which cost an engine a call or two."""
+_GRACE = 1.0
+"""Seconds in which messages of the ranks may still arrive: they name the cause better."""
+
+
+class News:
+    """Failure reports of one attempt.
+
+    Parameters
+    ----------
+    ask : callable
+        Returns why the engine has given up on a rank, if it has; `Launch.problem`.
+    clock : callable
+        Returns seconds.
+
+    Examples
+    --------
+    >>> seconds = iter([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])  # before and after each question, and between them
+    >>> answers = iter([None, "an executor is gone"])
+    >>> news = News(lambda: next(answers), lambda: next(seconds))
+    >>> [news.bad() for _ in range(4)]
+    [None, None, None, 'an executor is gone']
+    """
+
+    def __init__(self, ask: Callable[[], str | None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask, self._clock = ask, clock
+        self._next = float("-inf")
+        self._problem: str | None = None
+
+    def bad(self, grace: float = _GRACE) -> str | None:
+        """Return the problem, once the engine has known of it for so many seconds."""
+        now = self._clock()
+        if self._problem is None and now >= self._next:
+            self._problem, now = self._ask(), self._clock()  # which may have taken its time
+            self._next = now + (_PAUSE if self._problem is None else grace)
+        return self._problem if now >= self._next else None
+
+
+class Grown(Exception):
+    """A training that goes on, from its last checkpoint, on more ranks than it began with.
+
+    Attributes
+    ----------
+    size : int
+        How many ranks.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+class Growth:
+    """Tells at a checkpoint whether it is sooner to begin again on more ranks than to go on.
+
+    To begin takes as long as it took until the first round was over: ranks are started, and read and prepare their
+    rows. Rounds are expected to take so much less time as there are more ranks; what these exchange is not counted.
+
+    Parameters
+    ----------
+    size : int
+        How many ranks there are.
+    rounds : int
+        Of the whole training; 0 where it cannot be told, and then there is no growth.
+    room : callable
+        Returns how many ranks there could be now.
+    clock : callable
+        Returns seconds; it is called when the ranks are asked for, which is now.
+    """
+
+    def __init__(
+        self, size: int, rounds: int, room: Callable[[], int], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._size, self._rounds, self._room, self._clock = size, rounds, room, clock
+        self._began = clock()
+        self._first: tuple[float, int] | None = None
+
+    def advanced(self, rounds: int) -> None:
+        """Note that this many rounds of the training are over; of the first time it is kept when that was."""
+        if self._first is None:
+            self._first = self._clock(), rounds
+
+    def size_from(self, rounds: int) -> int | None:
+        """Return on how many ranks to begin again from a checkpoint of so many rounds, or None to go on.
+
+        Examples
+        --------
+        >>> seconds = iter([0.0, 5.0, 15.0])  # asked for ranks; after the first round; after round 11
+        >>> growth = Growth(1, 100, lambda: 2, lambda: next(seconds))
+        >>> growth.advanced(1)
+        >>> growth.size_from(11)  # 89 rounds take 89 s here, and 5 and 44.5 s on two ranks
+        2
+        """
+        if self._first is None or rounds <= self._first[1]:
+            return None
+        moment, first = self._first
+        left = (self._rounds - rounds) * (self._clock() - moment) / (rounds - first)
+        size = self._room()
+        sooner = size > self._size and (moment - self._began) + left * self._size / size < left
+        return size if sooner else None

@@ -9,7 +9,7 @@ import pytest
 from penstock import DriftLimits
 from penstock.errors import ConfigError
 from penstock.pipeline.drift.column_drift import CategoryShare, ColumnDrift, DriftMeasure
-from penstock.pipeline.drift.judging import judged
+from penstock.pipeline.drift.profiling import judged
 
 
 def test_a_file_that_is_wrong_is_refused_by_its_name(tmp_path, subtests):

@@ -31,7 +31,7 @@ def test_a_cluster_started_by_the_body_of_a_script_is_refused_in_a_few_lines(tmp
     assert len(done.stderr.splitlines()) < 25
 
 
-GUARD = "from penstock.engines.dask.main_guard import require_main_guard\n"
+GUARD = "from penstock.engines.dask.session import require_main_guard\n"
 
 
 def test_a_guarded_script_may_start_one(tmp_path):

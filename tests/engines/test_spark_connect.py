@@ -88,11 +88,11 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Modules of the client, none of whose variables is set."""
     pytest.importorskip("grpc")
     from penstock.engines.spark import session
-    from penstock.engines.spark.connect import cluster, driver, server
+    from penstock.engines.spark.connect import driver, server
 
     for name in (*server._PROXIES, "SPARK_REMOTE", "PYSPARK_REMOTE_INIT_CONF_LEN"):
         monkeypatch.delenv(name, raising=False)
-    return SimpleNamespace(session=session, cluster=cluster, driver=driver, server=server)
+    return SimpleNamespace(session=session, driver=driver, server=server)
 
 
 def test_a_server_older_than_what_an_engine_needs_is_refused(connect):
@@ -161,7 +161,7 @@ def test_a_server_that_is_gone_is_a_lost_worker_and_another_failure_is_not(conne
 
 
 def test_workers_that_cannot_reach_this_process_are_named_before_ranks_are_started(connect, monkeypatch):
-    frame_cluster = connect.cluster.FrameCluster
+    frame_cluster = connect.driver.FrameCluster
     monkeypatch.setattr(frame_cluster, "everywhere", lambda self, function, label: ["worker-1: timed out"])
     client = SimpleNamespace(host="127.0.0.1")
     cluster = frame_cluster(SimpleNamespace(conf={"spark.master": "spark://far"}, client=client))

@@ -13,7 +13,7 @@ import pytest
 from eventually import PATIENCE, until
 
 from penstock.engines.spark import submit
-from penstock.engines.spark.options import SparkOptions
+from penstock.engines.spark.submit import SparkOptions
 from penstock.errors import MissingInputError
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 
 import penstock as ps
 from penstock.dataset import Dataset
-from penstock.dataset.folds import grouped
+from penstock.dataset.folds import dealing
 from penstock.errors import ConfigError, EmptyInputError, SchemaError
 
 ENGINE = ps.LocalEngine(device="cpu")
@@ -55,7 +55,7 @@ def test_folds_are_as_even_as_those_of_scikit_learn():
 
 @pytest.mark.thorough
 def test_of_very_many_groups_sets_are_dealt_and_folds_are_even(monkeypatch):
-    monkeypatch.setattr(grouped, "MOST_GROUPS", 64)
+    monkeypatch.setattr(dealing, "MOST_GROUPS", 64)
     groups = np.random.default_rng(1).integers(0, 1500, 6000)
     data = of_groups(groups)
     folds = fold_of_each_row(data, 4)

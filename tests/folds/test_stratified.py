@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.dataset import Dataset
-from penstock.dataset.folds.allocation import allocate
 from penstock.dataset.folds.blocks import DealBlocks, InBlocks
 from penstock.dataset.folds.keys import RowHash
 from penstock.dataset.folds.order_statistics import LAST, order_statistics
+from penstock.dataset.folds.stratified import allocate
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaError
 

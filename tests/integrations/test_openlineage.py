@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 import penstock as ps
-from penstock.cli.telemetry import send
+from penstock.cli.recording import send
 from penstock.core.environment import restoring_environment
 from penstock.core.errors import ConfigError, OutputError
 
@@ -21,7 +21,7 @@ lineage = pytest.importorskip("penstock.integrations.openlineage")
 
 from openlineage.client.naming import dataset as naming  # noqa: E402
 
-from penstock.integrations.openlineage.names import dataset_name, dataset_paths  # noqa: E402
+from penstock.integrations.openlineage.events import dataset_name, dataset_paths  # noqa: E402
 
 PARENT = "0198a0b5-0000-7000-8000-000000000001"
 

@@ -18,9 +18,9 @@ from penstock import stages as st
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import read_fragment
 from penstock.errors import BadRowsError, ConfigError, IncompleteInputError
+from penstock.io.formats.csv import CsvSource
 from penstock.io.persisted import row_store, spill
 from penstock.io.persisted.spill import SpillFolder
-from penstock.io.sources.csv import CsvSource
 from penstock.io.sources.parquet import ParquetSource
 
 ROWS = 60

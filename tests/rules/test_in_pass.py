@@ -21,7 +21,7 @@ from penstock.dataset import Dataset
 from penstock.dataset.gather_step import GatherStep
 from penstock.engines.base import Engine
 from penstock.errors import BrokenRulesError, ConfigError, DataValueError, SchemaError
-from penstock.rules.row_history import RowHistory
+from penstock.rules._row_count import RowHistory
 from penstock.statistics import Counts, Moments
 
 ROWS = oracle_rows().with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))

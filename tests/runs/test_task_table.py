@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.recording import Span, TaskRecord
-from penstock.runs.task_table import task_table
+from penstock.runs.run_recording import task_table
 
 BEGAN = 1_700_000_000.0
 SPANS = [Span("scan", "scan", BEGAN, 20.0), Span("write", "scan", BEGAN + 10.0, 10.0)]

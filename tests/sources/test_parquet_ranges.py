@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from penstock.engines.base import Engine
 from penstock.errors import IncompleteInputError
-from penstock.io.sources import parquet_ranges
+from penstock.io.sources import parquet
 from penstock.io.sources.files import InputFile, Storage
 
 Range = tuple[int, int]
@@ -35,7 +35,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Range]]:
 
     monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
     monkeypatch.setattr(MemoryFileSystem, "_open", refuse)
-    monkeypatch.setattr(parquet_ranges, "_known", type(parquet_ranges._known)())
+    monkeypatch.setattr(parquet, "_known", type(parquet._known)())
     yield ranges
     MemoryFileSystem.store.clear()
 
@@ -67,7 +67,7 @@ def test_planning_takes_one_request_for_each_footer_and_reading_none(
     local: Engine, requests: list[Range], content: bytes
 ) -> None:
     data = local.read_parquet("memory://r/a.parquet", fragment_bytes=200_000)
-    assert requests == [(len(content) - parquet_ranges.FOOTER_BYTES, len(content))]
+    assert requests == [(len(content) - parquet.FOOTER_BYTES, len(content))]
     requests.clear()
     data.select("x").to_arrow()
     assert len(requests) == len(data.fragments) > 1
@@ -86,7 +86,7 @@ def test_bytes_are_those_of_the_columns(local: Engine, requests: list[Range], co
 def test_a_footer_that_is_longer_than_most_is_fetched_whole(
     local: Engine, requests: list[Range], content: bytes, table: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_ranges, "FOOTER_BYTES", 100)
+    monkeypatch.setattr(parquet, "FOOTER_BYTES", 100)
     assert local.read_parquet("memory://r/a.parquet").select("y").to_arrow() == table.select(["y"])
     assert [end for _, end in requests[:2]] == [len(content)] * 2
 
@@ -95,4 +95,4 @@ def test_a_footer_that_is_longer_than_most_is_fetched_whole(
 def test_a_file_that_is_shorter_than_it_was_is_told(requests: list[Range], content: bytes) -> None:
     file = InputFile("memory://r/a.parquet", len(content) + 7, 0.0)
     with pytest.raises(IncompleteInputError, match="where 65536 were planned"):
-        parquet_ranges.read_metadata(Storage(), file)
+        parquet.read_metadata(Storage(), file)

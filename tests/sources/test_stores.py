@@ -18,7 +18,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import IncompleteInputError, InputError
-from penstock.io.sources import parquet_ranges, stores
+from penstock.io.sources import parquet, stores
 
 
 class Flaky(MemoryFileSystem):
@@ -84,7 +84,7 @@ WHEN = ("info", "open", "read")
 
 
 def _read(local: Engine, name: str) -> Dataset:
-    parquet_ranges._known.clear()  # the ends of files that were read before
+    parquet._known.clear()  # the ends of files that were read before
     return local.read_csv(name) if name.endswith("csv") else local.read_parquet(name)
 
 

@@ -16,9 +16,9 @@ import pytest
 from penstock.errors import ConfigError, ExecutionError, StageTimeoutError
 from penstock.spmd import RankAssignment
 from penstock.spmd import messages as m
-from penstock.spmd.channel import Channel
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.listener import Listener
+from penstock.spmd.worker import Channel
 
 KEY = b"key of the test"
 

@@ -14,9 +14,8 @@ from penstock.dataset import Dataset
 from penstock.errors import WorkerLostError
 from penstock.spmd import Rank, SpmdOptions
 from penstock.spmd import messages as m
-from penstock.spmd.channel import Channel
 from penstock.spmd.listener import Listener
-from penstock.spmd.worker import is_lost_peer
+from penstock.spmd.worker import Channel, is_lost_peer
 
 
 def test_every_rank_knows_what_each_gave_in_their_order(data: dict[str, Dataset]) -> None:

@@ -16,7 +16,7 @@ from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
 from penstock.errors import InsecureClusterError, UserCodeError
 from penstock.spmd import Rank, SpmdOptions
-from penstock.spmd.growth import Growth
+from penstock.spmd.gang import Growth
 from penstock.testing.gang import LocalGang
 
 # When

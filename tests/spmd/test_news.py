@@ -14,7 +14,7 @@ from penstock.cli.runs.jobs import show_run
 from penstock.cli.runs.requests import ShowRunRequest
 from penstock.dataset import Dataset
 from penstock.spmd import Rank
-from penstock.spmd.news import News
+from penstock.spmd.gang import News
 
 
 @dataclass

@@ -301,7 +301,7 @@ def of_two_layers() -> Any:
 def test_a_module_that_cannot_be_cut_is_refused(subtests: pytest.Subtests) -> None:
     from torch import nn
 
-    from penstock.stages.training.torch._cutting import cut
+    from penstock.stages.training.torch._pipelined import cut
 
     outer, tied = of_two_layers(), [nn.Linear(2, 2), nn.Linear(2, 2)]
     tied[1].weight = tied[0].weight
@@ -332,7 +332,7 @@ def test_a_module_that_cannot_be_cut_is_refused(subtests: pytest.Subtests) -> No
 def test_parts_are_cut_where_shares_of_the_parameters_are_most_equal() -> None:
     from torch import nn
 
-    from penstock.stages.training.torch._cutting import cut
+    from penstock.stages.training.torch._pipelined import cut
 
     widths = [(2, 30), (30, 30), (30, 30), (30, 2), (2, 2), (2, 1)]
     made = nn.Sequential(nn.Dropout(), *(nn.Sequential(nn.Linear(*each), nn.Tanh()) for each in widths))
@@ -347,7 +347,7 @@ def test_parts_are_cut_where_shares_of_the_parameters_are_most_equal() -> None:
 def test_the_stages_of_a_tabular_module_do_what_it_does() -> None:
     import torch
 
-    from penstock.stages.training.torch._tabular import Tabular
+    from penstock.stages.training.torch._modules import Tabular
 
     module = Tabular(2, 1, [4], None, [8], 0.0, "relu").eval()
     features, codes = torch.randn(7, 2), torch.arange(7)[:, None] % 4

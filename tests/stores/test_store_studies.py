@@ -68,7 +68,7 @@ def test_a_study_that_ends_before_a_write_goes_on_as_if_it_had_not(
         except Killed:
             ends += 1
             Shelf.fail = None
-            monkeypatch.setattr("penstock.search.store_log._open", set())  # as the end of a process does
+            monkeypatch.setattr("penstock.search.storage._open", set())  # as the end of a process does
     assert ends > 5
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock import frames
-from penstock.frames.splitting import split_by
+from penstock.io.sinks.layout import split_by
 
 KEYS: dict[str, dict[str, list[Any]]] = {
     "in order": {"a": [None, None, 1, 1, 3]},

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.core.errors import DataValueError
 from penstock.dataset import Dataset
-from penstock.dataset.outputs import parts, together
+from penstock.dataset.outputs import parts
 from penstock.engines.base import Engine
 
 ROWS = 360
@@ -51,7 +51,7 @@ def test_a_folder_with_enough_rows_is_written_at_once(
 ) -> None:
     for enough, max_rows_per_file in ((3, None), (4, 7), (20, 7), (20, None), (50, 7)):
         target = tmp_path / f"{enough}-{max_rows_per_file}"
-        monkeypatch.setattr(together, "ENOUGH_ROWS", enough)
+        monkeypatch.setattr(parts, "ENOUGH_ROWS", enough)
         dealt.write(target, partition_by="day", max_rows_per_file=max_rows_per_file)
         written = files(target)
         with subtests.test(enough=enough, max_rows_per_file=max_rows_per_file):

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from openlineage.client import OpenLineageClient
-from openlineage.client.event_v2 import Job, RunEvent, RunState
+from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, RunEvent, RunState
 from openlineage.client.event_v2 import Run as LineageRun
 from openlineage.client.facet_v2 import (
+    DatasetFacet,
     RunFacet,
+    dataset_version_dataset,
+    datasource_dataset,
     error_message_run,
+    input_statistics_input_dataset,
     job_type_job,
+    output_statistics_output_dataset,
     parent_run,
     processing_engine_run,
+    schema_dataset,
     tags_run,
 )
 from openlineage.client.uuid import generate_static_uuid
 
 from penstock.core.errors import ConfigError, OutputError
 from penstock.core.redaction import redact, redact_error, secrets_in_url
-from penstock.integrations.openlineage.datasets import input_datasets, output_datasets
 from penstock.runs.run import Run
 
 _ENGINES = {"dask": "dask", "spark": "pyspark"}
@@ -178,3 +186,109 @@ def _identity(environ: Mapping[str, str], variable: str) -> tuple[str, str, str]
     except ValueError as error:
         problem = f"{variable} is {text!r}, expected namespace/job/run, with the UUID of a run"
         raise ConfigError(problem, hint="Airflow's macro lineage_parent_id gives it.") from error
+
+
+def input_datasets(files: Sequence[Mapping[str, Any]], producer: str) -> list[InputDataset]:
+    """Return the datasets of the files that a run read, with how many rows, bytes and files; a file counts once."""
+    datasets = dataset_paths(str(file["path"]) for file in files)
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for file in files:
+        found.setdefault(datasets[str(file["path"])], {})[str(file["path"])] = file
+    return [_input(path, list(members.values()), producer) for path, members in found.items()]
+
+
+def output_datasets(outputs: Sequence[Mapping[str, Any]], producer: str) -> list[OutputDataset]:
+    """Return what a run wrote: rows, bytes and files, columns where they are known, and the digest of a model."""
+    return [_output(output, producer) for output in outputs]
+
+
+def _input(path: str, files: Sequence[Mapping[str, Any]], producer: str) -> InputDataset:
+    namespace, name = dataset_name(path)
+    statistics = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+        rowCount=_sum(files, "rows"), size=_sum(files, "bytes"), fileCount=len(files), producer=producer
+    )
+    facets = _facets(namespace, path, {}, producer)
+    return InputDataset(namespace, name, facets=facets, inputFacets={"inputStatistics": statistics})
+
+
+def _output(output: Mapping[str, Any], producer: str) -> OutputDataset:
+    path = str(output["path"])
+    namespace, name = dataset_name(path)
+    statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+        rowCount=output.get("rows"), size=output.get("bytes"), fileCount=output.get("files"), producer=producer
+    )
+    facets = _facets(namespace, path, output, producer)
+    return OutputDataset(namespace, name, facets=facets, outputFacets={"outputStatistics": statistics})
+
+
+def _facets(namespace: str, path: str, facts: Mapping[str, Any], producer: str) -> dict[str, DatasetFacet]:
+    facets: dict[str, DatasetFacet] = {
+        "dataSource": datasource_dataset.DatasourceDatasetFacet(name=namespace, uri=path, producer=producer)
+    }
+    if facts.get("digest"):
+        facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(str(facts["digest"]), producer=producer)
+    if facts.get("columns"):
+        fields = [schema_dataset.SchemaDatasetFacetFields(*column) for column in facts["columns"].items()]
+        facets["schema"] = schema_dataset.SchemaDatasetFacet(fields=fields, producer=producer)
+    return facets
+
+
+def _sum(files: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    """Return the sum of a number of files; None where it is not known of one."""
+    values = [file.get(name, -1) for file in files]
+    return None if min(values) < 0 else int(sum(values))
+
+
+_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs"}
+"""Schemes that are other names of a store."""
+_KEEPS_SLASH = {"file", "hdfs"}
+_MOST_FILES = 10
+"""Files of one folder that are datasets each; of more, the folder is one."""
+
+
+def dataset_name(path: str) -> tuple[str, str]:
+    """Return the namespace and the name of a path or URL.
+
+    Examples
+    --------
+    >>> dataset_name("s3a://bucket/days/2024-01-05"), dataset_name("/data/clicks.csv")
+    (('s3://bucket', 'days/2024-01-05'), ('file', '/data/clicks.csv'))
+    >>> dataset_name("abfss://lake@account.dfs.core.windows.net/days/")
+    ('abfss://lake@account.dfs.core.windows.net', 'days')
+    """
+    if "://" not in path:
+        return "file", os.path.abspath(path)
+    parts = urlsplit(path)
+    scheme = _SCHEMES.get(parts.scheme, parts.scheme)
+    place = parts.path.rstrip("/") if scheme in _KEEPS_SLASH else parts.path.strip("/")
+    namespace = scheme if scheme == "file" and not parts.netloc else f"{scheme}://{parts.netloc}"
+    return namespace, place or "/"
+
+
+def dataset_paths(files: Iterable[str]) -> dict[str, str]:
+    """Return for each file the path of the dataset that it is of, which the run that wrote it has as its output.
+
+    That is the folder of a file that a writer calls a part, without partitions (``day=2024-01-05``); where a folder has
+    more than ten files, the folder; else the file itself.
+
+    Examples
+    --------
+    >>> list(dataset_paths(["out/day=1/part-0.parquet", "out/day=2/part-0.parquet", "a.csv"]).values())
+    ['out', 'out', 'a.csv']
+    """
+    folders = {file: posixpath.dirname(file) for file in files}
+    many = Counter(folders.values())
+    return {
+        file: _without_partitions(folder) if _is_part(file) or many[folder] > _MOST_FILES else file
+        for file, folder in folders.items()
+    }
+
+
+def _is_part(file: str) -> bool:
+    return posixpath.basename(file).startswith(("part-", "part."))
+
+
+def _without_partitions(folder: str) -> str:
+    while "=" in posixpath.basename(folder):
+        folder = posixpath.dirname(folder)
+    return folder

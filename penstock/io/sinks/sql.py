@@ -29,12 +29,10 @@ from penstock.core.errors import (
 )
 from penstock.core.schemas import check_unique, require
 from penstock.io.databases import Database, Session
-from penstock.io.databases.base import TableName
+from penstock.io.databases.base import TableName, text_literal
 from penstock.io.sinks.arrow_table import cast_to_stored
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.part_writer import check_types
-from penstock.io.sinks.sql_merge import check_keys, delete_matches
-from penstock.io.sinks.sql_runs import SqlRuns
 from penstock.io.sinks.texts import plain_text
 
 ATTEMPT = "_penstock_attempt"
@@ -261,3 +259,101 @@ class SqlTable:
                 session.commit()
         except PenstockError:
             return
+
+
+def check_keys(session: Session, staging: str, keys: Sequence[str], names: Sequence[str]) -> None:
+    """Raise DataValueError for a key that stands twice among the rows."""
+    by = ", ".join(keys)
+    twice = session.fetch(f"SELECT {by}, COUNT(*) FROM {staging} GROUP BY {by} HAVING COUNT(*) > 1 LIMIT 1")
+    if twice.num_rows:
+        *key, count = (column[0].as_py() for column in twice.columns)
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(names, key, strict=True))
+        raise DataValueError(
+            f"{count} rows have the key {shown}, and one can take the place of another's",
+            hint="Choose one of them before: data.unique(...), or an aggregate.",
+            column=names[0],
+        )
+
+
+def delete_matches(target: str, staging: str, keys: Sequence[str]) -> list[str]:
+    """Return the statements that delete rows whose keys stand in the staging table.
+
+    Keys without a null are compared by equality, for which a database hashes; the few others one by one.
+
+    Examples
+    --------
+    >>> for statement in delete_matches("t", "s", ["k"]): print(statement)
+    DELETE FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.k = t.k)
+    DELETE FROM t WHERE (t.k IS NULL) AND EXISTS (SELECT 1 FROM s WHERE (s.k = t.k OR (s.k IS NULL AND t.k IS NULL)))
+    """
+    equal = " AND ".join(f"{staging}.{key} = {target}.{key}" for key in keys)
+    null = " OR ".join(f"{target}.{key} IS NULL" for key in keys)
+    same = " AND ".join(
+        f"({staging}.{key} = {target}.{key} OR ({staging}.{key} IS NULL AND {target}.{key} IS NULL))" for key in keys
+    )
+    return [
+        f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {staging} WHERE {equal})",
+        f"DELETE FROM {target} WHERE ({null}) AND EXISTS (SELECT 1 FROM {staging} WHERE {same})",
+    ]
+
+
+RUNS = "_penstock_runs"
+
+
+@dataclass(frozen=True)
+class SqlRuns:
+    """The runs whose rows are in a table; ``_penstock_runs (table_name, run_id)`` of its schema names them.
+
+    Parameters
+    ----------
+    database : Database
+    table : TableName
+    """
+
+    database: Database
+    table: TableName
+
+    def prepare(self) -> None:
+        """Make the table of runs where there is none."""
+        try:
+            self._create()
+        except OutputError:
+            with self.database.session(error=OutputError) as session:
+                if not self._is_there(session):  # else another run has made it in the same moment
+                    raise
+
+    def has(self, session: Session, run_id: str) -> bool:
+        """Return whether the rows of a run are in the table."""
+        if not self._is_there(session):
+            return False
+        of_run = f"{self._of_table} AND run_id = {text_literal(run_id)}"
+        return bool(session.first(f"SELECT COUNT(*) FROM {self._runs} WHERE {of_run}")[0])
+
+    def add(self, session: Session, run_id: str) -> None:
+        """Note that they are in it, once the transaction is committed."""
+        session.execute(f"INSERT INTO {self._runs} VALUES ({text_literal(self.table.name)}, {text_literal(run_id)})")
+
+    def forget(self, session: Session) -> None:
+        """Note that the table has no rows of earlier runs any more."""
+        if self._is_there(session):
+            session.execute(f"DELETE FROM {self._runs} WHERE {self._of_table}")
+
+    def _create(self) -> None:
+        with self.database.session(writes=True, error=OutputError) as session:
+            if self._is_there(session):
+                return
+            text = self.database.declare(pa.string())
+            columns = f"table_name {text} NOT NULL, run_id {text} NOT NULL, PRIMARY KEY (table_name, run_id)"
+            session.execute(f"CREATE TABLE {self._runs} ({columns})")
+            session.commit()
+
+    def _is_there(self, session: Session) -> bool:
+        return RUNS in self.database.tables_like(session, self.table, RUNS)
+
+    @property
+    def _runs(self) -> str:
+        return self.database.table(TableName(RUNS, self.table.schema))
+
+    @property
+    def _of_table(self) -> str:
+        return f"table_name = {text_literal(self.table.name)}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import posixpath
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from penstock.core.errors import (
     CommitConflictError,
@@ -25,10 +27,10 @@ from penstock.core.schemas import canonical
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.partitions import read_name
+from penstock.io.sources.files import Storage
 from penstock.io.tables.committer import TableCommitter, TableFolder, TableWrite, stored_schema
 from penstock.io.tables.delta_log import DeltaLog, table_path
 from penstock.io.tables.object_store import object_store_options
-from penstock.io.tables.staged_rows import read_staged, refuse_repeated
 
 _HELD = (
     pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(),
@@ -285,3 +287,32 @@ def _delta_schema(schema: pa.Schema) -> Any:
 
 def _now() -> int:
     return int(time.time() * 1000)
+
+
+def read_staged(folder: TableFolder, files: Sequence[FileEntry], schema: pa.Schema) -> pa.RecordBatchReader:
+    """Return the rows of parts, one part after another."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for table in _tables(folder, files, schema.names):
+            yield from table.cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def refuse_repeated(folder: TableFolder, files: Sequence[FileEntry], keys: Sequence[str]) -> None:
+    """Raise DataValueError for a key that several of the rows in parts have."""
+    tables = [pl.DataFrame(table) for table in _tables(folder, files, keys)]
+    rows = pl.concat(tables) if tables else pl.DataFrame()
+    repeated = rows.filter(rows.is_duplicated()) if len(rows) else rows
+    if len(repeated):
+        shown = ", ".join(f"{name}={value!r}" for name, value in repeated.row(0, named=True).items())
+        raise DataValueError(
+            f"the key {shown} is twice among the rows to merge", hint="Thin the rows out first.", column=keys[0]
+        )
+
+
+def _tables(folder: TableFolder, files: Sequence[FileEntry], columns: Sequence[str]) -> Iterator[pa.Table]:
+    storage, parts = Storage(folder.options), folder.parts
+    for entry in files:
+        with storage.open(parts.locate(entry.path)) as stream:
+            yield pq.ParquetFile(stream).read(columns=list(columns))

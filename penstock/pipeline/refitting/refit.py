@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from penstock.artefact.digest import digest_of
 from penstock.core.errors import ConfigError, did_you_mean
@@ -17,14 +17,24 @@ from penstock.dataset.steps import prune
 from penstock.engines.local.engine import LocalEngine
 from penstock.pipeline.cardinality import CountOptions
 from penstock.pipeline.explain import trained_on, unfitted_steps
+from penstock.pipeline.fills import Fill, copies
 from penstock.pipeline.fit import Fit
+from penstock.pipeline.fusion import StatisticRequest
 from penstock.pipeline.plan import Plan, plan
 from penstock.pipeline.refitting.dependencies import check_refittable, learned_from
-from penstock.pipeline.refitting.frozen_fills import with_frozen_fills
-from penstock.pipeline.refitting.kept_statistics import KeptStatistics, StatisticsKeeper, merge_kept, notes_of
+from penstock.pipeline.refitting.kept_statistics import (
+    KeptState,
+    KeptStatistics,
+    StatisticsKeeper,
+    identity,
+    merge_kept,
+    notes_of,
+)
 from penstock.pipeline.refitting.warm_start import appends, check_warm_start, warm_trainers
 from penstock.spmd import SpmdOptions
 from penstock.stages.vectors import over
+from penstock.statistics.counts import Count
+from penstock.statistics.unfilled import Unfilled
 
 if TYPE_CHECKING:
     from penstock.pipeline.model import PipelineModel
@@ -171,3 +181,36 @@ def _check_frozen(models: Sequence[PipelineModel], frozen: Sequence[int]) -> Non
                 f"the models have learned other things in {name}, of which they keep no statistics",
                 hint=f"Refit them from one model, with freeze={name!r}, and merge what comes of that.",
             )
+
+
+def with_frozen_fills(model: PipelineModel, known: Plan, before: KeptStatistics) -> KeptStatistics:
+    """Return what a model keeps as a plan asks for it in which stages are frozen that fill nulls."""
+    unfrozen = plan(model.stages, model.schema, names=model.given_names)
+    asked = {(request.stage, request.name): request for request in known.requests}
+    kept = dict(before)
+    for request in unfrozen.requests:
+        key = request.stage, request.name
+        now, state = asked.get(key), before.get(key)
+        if now is None or state is None or state.statistic != identity(request.statistic):
+            continue
+        frozen = [(name, fill) for name, fill in request.fills if (name, fill) not in now.fills]
+        if frozen:
+            kept[key] = KeptState(identity(now.statistic), _filled(model, unfrozen, request, frozen, before))
+    return kept
+
+
+def _filled(
+    model: PipelineModel,
+    unfrozen: Plan,
+    request: StatisticRequest,
+    frozen: list[tuple[str, Fill]],
+    before: KeptStatistics,
+) -> object:
+    """Return the state of a statistic with what frozen stages fill in."""
+    counts = {
+        fill.nulls: {name: Count(**count) for name, count in before[request.stage, fill.nulls].state.items()}
+        for _, fill in frozen
+    }
+    values = {name: fill.value(unfrozen.stages, unfrozen.schemas, model.fitted) for name, fill in frozen}
+    state = before[request.stage, request.name].state
+    return cast(Unfilled, request.statistic).fill(state, copies(frozen, counts, values))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from penstock.dataset.description.data_description import DataDescription
+from penstock.dataset.description.relations import Correlations
+from penstock.report.axes import FONT
 from penstock.report.descriptions.column_figures import column_figure
-from penstock.report.descriptions.correlations import correlation_figures
 from penstock.report.descriptions.missing import missing_patterns
 from penstock.report.descriptions.overview import overview, warning_figure
 from penstock.report.descriptions.value_bars import BarRow, value_bars
-from penstock.report.figures import Figure
+from penstock.report.figures import Cell, Figure, Grid
+from penstock.report.matrix import column_head
 from penstock.report.page import render_sections
 from penstock.report.sections import Section
-from penstock.report.text import show_label, show_share
+from penstock.report.svg import box, drawing, join, words
+from penstock.report.text import MINUS, measure, show_label, show_share
 
 MOST_FIGURES = 300
 _MOST_ASSOCIATED = 30
@@ -64,3 +69,67 @@ def _missing(description: DataDescription) -> list[Figure]:
     found = description.missing_patterns
     are_missing = found is not None and any(each.columns for each in found.patterns)
     return [missing_patterns(found, description.rows)] if found is not None and are_missing else []
+
+
+_MOST, _TOLD, _LEAST = 30, 20, 0.1
+_WIDTH, _LABEL_EMS, _SHADE, _ROOMY = 880.0, 9.0, 0.75, 34.0
+
+
+def correlation_figures(found: Correlations) -> list[Figure]:
+    """Return the matrix, of many columns that of the first, and the pairs that correlate most."""
+    found = _varying(found)
+    if len(found.columns) < 2:
+        return []
+    pairs = found.pairs(_LEAST)
+    rows = [
+        [Cell(show_label(one)), Cell(show_label(other)), Cell(_number(value), True)]
+        for one, other, value in pairs[:_TOLD]
+    ]
+    grid = Grid(("Column", "Other column", "Correlation"), rows, max(len(pairs) - _TOLD, 0)) if rows else None
+    strongest = Figure("Strongest", "" if rows else f"No two columns correlate by {_LEAST} or more.", grid=grid)
+    return [_matrix(found), *([strongest] if rows else [])]
+
+
+def _varying(found: Correlations) -> Correlations:
+    """Return the columns that are not constant."""
+    return found.at([place for place, row in enumerate(found.matrix) if row[place] is not None])
+
+
+def _matrix(found: Correlations) -> Figure:
+    caption = (
+        "Pearson's coefficients over the rows that have both. The fuller a colour, the further from 0; blue is above."
+    )
+    if len(found.columns) > _MOST:
+        caption += f" Drawn are the first {_MOST} of {len(found.columns)} columns."
+    return Figure("Correlations", caption, _draw(found), wide=True)
+
+
+def _draw(found: Correlations) -> Markup:
+    names = [show_label(name, _LABEL_EMS) for name in found.columns[:_MOST]]
+    reach = FONT * max(map(measure, names))
+    left, top = max(16 + reach, 0.75 * reach), 26 + 0.75 * reach
+    side = min((_WIDTH - left) / len(names), 64.0)
+    down = min(side, 34.0)
+    heads = [column_head(left + side * (place + 0.5) - 4, top - 8, name, True) for place, name in enumerate(names)]
+    lines = [_line(found, names, place, (left, top + down * place), (side, down)) for place in range(len(names))]
+    return drawing((_WIDTH, top + down * len(names) + 4), "Correlations", f"{len(names)} columns.", [*heads, *lines])
+
+
+def _line(
+    found: Correlations, names: Sequence[str], row: int, corner: tuple[float, float], size: tuple[float, float]
+) -> Markup:
+    parts = [words((corner[0] - 10, corner[1] + size[1] / 2 + 4), names[row], "label", "end")]
+    for column, value in enumerate(found.matrix[row][: len(names)]):
+        left = corner[0] + column * size[0]
+        told = "undefined" if value is None else _number(value)
+        kind = "cell negative" if value is not None and value < 0 else "cell"
+        tip = f"{names[row]} and {names[column]}: {told}"
+        place, extent = (left + 1, corner[1] + 1), (size[0] - 2, size[1] - 2)
+        parts.append(box(place, extent, kind, tip, 0.0 if value is None else _SHADE * abs(value)))
+        if size[0] >= _ROOMY and value is not None:
+            parts.append(words((left + size[0] / 2, corner[1] + size[1] / 2 + 4), _number(value), "value", "middle"))
+    return join(parts)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", MINUS)

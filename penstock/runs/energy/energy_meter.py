@@ -45,7 +45,7 @@ class EnergyMeter:
         ----------
         records : sequence of TaskRecord
         tasks : pyarrow.Table
-            The same as a table, see `penstock.runs.task_table`.
+            The same as a table, see `penstock.runs.run_recording`.
         seconds : float
             How long it took.
         """

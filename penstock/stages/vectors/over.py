@@ -6,8 +6,8 @@ here does what the stage does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
@@ -18,12 +18,14 @@ from penstock.core.names import element_names
 from penstock.dataset.steps import Step
 from penstock.frames.elements import pack, packed
 from penstock.spmd import Rank
+from penstock.spmd.assignment import DataShare
+from penstock.spmd.prepared import Prepared
+from penstock.spmd.rank import Batch
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Stage, with_fields
 from penstock.stages.capabilities import HasOnnx, NumbersTaker, WarmStart
 from penstock.stages.class_weights import weighed
 from penstock.stages.features import is_dense
 from penstock.stages.trainer import Trainer
-from penstock.stages.vectors.element_rank import ElementRank
 from penstock.stages.vectors.element_statistics import ElementResults, ElementStatistics
 from penstock.stages.vectors.elements import VectorElements
 from penstock.statistics.base import Statistic
@@ -243,3 +245,36 @@ def check_fitted(stage: Stage, schema: pa.Schema, fitted: Fitted) -> None:
     shape = inner.fitted_shape(schema, state)
     if shape is not None:
         shape.check(state, "")
+
+
+@dataclass(frozen=True, eq=False)
+class ElementRank(Rank):
+    """A rank that reads vectors, and gives batches of their elements.
+
+    Parameters
+    ----------
+    elements : VectorElements
+    """
+
+    elements: VectorElements = field(kw_only=True)
+
+    @classmethod
+    def of(cls, rank: Rank, elements: VectorElements) -> ElementRank:
+        """Return a rank as one that gives elements."""
+        return cls(**{each.name: getattr(rank, each.name) for each in fields(Rank)}, elements=elements)
+
+    def prepared(self, key: Hashable, build: Callable[[], Prepared]) -> Prepared:
+        # A column of a user's may have the name of an element.
+        return super().prepared((self.elements, key), build)
+
+    def _convert(
+        self, share: DataShare, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]
+    ) -> Iterator[Batch]:
+        def convert_elements(frame: nw.DataFrame[Any]) -> Batch:
+            view = self.elements.view(frame, columns)
+            try:
+                return convert(view)
+            except DataValueError as error:
+                raise self.elements.blamed(error) from error.__cause__
+
+        return super()._convert(share, self.elements.collect(columns), convert_elements)

@@ -17,7 +17,7 @@ from penstock.runs.energy import Energy, EnergyMeter, run_energy
 from penstock.runs.energy.cpu_power import CPUS, WATTS_OF_UNKNOWN, cpu_name, watts_of_thread
 from penstock.runs.energy.estimate import Process, estimate
 from penstock.runs.run import TASKS, Run
-from penstock.runs.task_table import task_table
+from penstock.runs.run_recording import task_table
 
 HERE = host_name()
 

@@ -6,8 +6,8 @@ import pytest
 from energy_records import task
 
 from penstock.core.recording import Span
+from penstock.runs.run_recording import task_table
 from penstock.runs.shares import CounterReading, energy_readings, shared
-from penstock.runs.task_table import task_table
 
 
 def readings(*each: tuple[int, str, float, float]) -> list[CounterReading]:

@@ -13,7 +13,7 @@ import yaml
 from penstock.config.settings import Settings
 from penstock.engines.dask.settings import DaskSettings
 from penstock.engines.settings import engine_settings
-from penstock.engines.spark.options import SparkOptions
+from penstock.engines.spark.submit import SparkOptions
 from penstock.runs.placement import ClusterPlan, Demand, MachineType
 from penstock.runs.placement.offers import Offer
 from penstock.runs.placement.settings import dask_cluster, dask_engine, dask_worker, sbatch_header, spark_submit

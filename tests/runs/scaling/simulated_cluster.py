@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.recording import Span, TaskRecord
 from penstock.runs import Run
-from penstock.runs.task_table import task_table
+from penstock.runs.run_recording import task_table
 
 ARITY = 8
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.engines.base import TreeReduction
-from penstock.runs.scaling.schedule import MergeTree, makespan
+from penstock.runs.scaling.scan_model import MergeTree, makespan
 from penstock.runs.scaling.train_model import slowest
 
 

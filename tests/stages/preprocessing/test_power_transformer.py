@@ -15,7 +15,7 @@ import penstock as ps
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.stages import PowerTransformer
-from penstock.stages.preprocessing.numeric._power_curve import PowerCurve, _bent, _by_rate
+from penstock.stages.preprocessing.numeric.power_transformer import PowerCurve, _bent, _by_rate
 
 RNG = np.random.default_rng(7)
 N = 2000

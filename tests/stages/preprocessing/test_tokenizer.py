@@ -10,7 +10,7 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock.stages import RegexTokenizer, Tokenizer
-from penstock.stages.preprocessing.text._java_pattern import translated
+from penstock.stages.preprocessing.text.tokenizer import translated
 
 TEXTS = [
     "The cat sat", "", " ", "  ", " a", "a ", "a  b", "\ta\nb\x0bc\x0cd\re", "no\u00a0break", "İ ΣΑΣ GRÖSSE",

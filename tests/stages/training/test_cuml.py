@@ -27,9 +27,8 @@ from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError, MissingExtraError, UnsupportedStepError
 from penstock.frames import cudf
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.stages.training.cuml._estimators import INSTEAD, REASONS, entries
+from penstock.stages.training.cuml._estimators import INSTEAD, REASONS, TABLE, VERSION, entries
 from penstock.stages.training.cuml._state import STAGES
-from penstock.stages.training.cuml._table import TABLE, VERSION
 from penstock.testing import checks_for, trials
 
 ROOT = Path(__file__).parents[3]

@@ -17,8 +17,8 @@ from penstock.engines.base import Engine
 from penstock.errors import DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import Rank, SpmdOptions
-from penstock.stages.training.trees._groups import bring_together
 from penstock.stages.training.trees._matrix import Batch
+from penstock.stages.training.trees._quantised import bring_together
 from penstock.testing import LocalGang
 
 ROWS, GROUPS = 600, 40

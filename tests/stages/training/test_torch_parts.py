@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.stages.modules import make_for_weights
-from penstock.stages.training.torch._order import Order, round_keys, shuffled
+from penstock.stages.training.torch._loop import Order, round_keys, shuffled
 
 # The order of rows
 

@@ -20,7 +20,7 @@ from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Blob
 from penstock.stages.training.trees._boosting import load_booster
-from penstock.stages.training.trees._used_features import without_unused
+from penstock.stages.training.trees._tree_features import without_unused
 
 ROWS, SIZE, ROUNDS = 400, 60, 6
 DRAW = np.random.default_rng(4)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import ConfigError
@@ -15,7 +16,6 @@ from penstock.frames.hashing import bucket, murmur3_text
 from penstock.stages.base import ColumnStage, Fitted, Tags, normalise_columns
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.parameter_checks import added_later, checked_by, in_range, one_of
-from penstock.stages.preprocessing.categories._appended import appended, without
 from penstock.stages.preprocessing.categories._code_layout import CodeLayout, check_reserved
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories._vocabularies import check_given, check_joint, given, hashable, joined
@@ -330,3 +330,33 @@ class StringIndexer(ColumnStage):
             values = values_of(fitted["categories"][name])
             made.append(frames.decode(frame[out] - self._layout(len(values)).first, values).alias(name))
         return frame.with_columns(*made)
+
+
+def without(found: Frequencies, known: pa.Array) -> Frequencies:
+    """Return the values that are not among those that are known.
+
+    Examples
+    --------
+    >>> found = Frequencies(pa.table({"value": ["b", "a"], "count": [2, 1]}), nulls=0)
+    >>> without(found, pa.array(["b", "z"])).table["value"].to_pylist()
+    ['a']
+    """
+    table = found.table
+    return Frequencies(table.filter(pc.invert(pc.is_in(table["value"], known.cast(table["value"].type)))), found.nulls)
+
+
+def appended(known: pa.Table, found: Frequencies, new: pa.Table) -> pa.Table:
+    """Return a vocabulary with new values after those that it has, and the counts that were found of all.
+
+    Examples
+    --------
+    >>> known = pa.table({"value": ["b", "gone"], "count": [2, 1]})
+    >>> found = Frequencies(pa.table({"value": ["a", "b"], "count": [7, 5]}), nulls=0)
+    >>> appended(known, found, found.table.slice(0, 1)).to_pylist()
+    [{'value': 'b', 'count': 5}, {'value': 'gone', 'count': 0}, {'value': 'a', 'count': 7}]
+    """
+    values, counts = values_of(found.table), values_of(found.table, "count")
+    before = values_of(known).cast(values.type)
+    again = counts.take(pc.index_in(before, value_set=values)).fill_null(0)
+    value = pa.concat_arrays([before, values_of(new)])
+    return pa.table({"value": value, "count": pa.concat_arrays([again, values_of(new, "count")])})

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from statistics import fmean
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, UntrustedArtifactError
 from penstock.core.locations import read_location
+from penstock.frames import sparse
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted
+from penstock.stages.base import Blob, Fitted
+from penstock.stages.inference._model_file import read_file
 from penstock.stages.parameter_checks import added_later, in_range
 from penstock.stages.training._watched import check_stopping
-from penstock.stages.training.trees._boosting_constraints import CONSTRAINTS, by_position
+from penstock.stages.training.trees._boosting import KIND, load_booster
 from penstock.stages.training.trees._metrics import watched_by
 from penstock.stages.training.trees._objectives import check_objective
 from penstock.stages.training.trees._tree_features import TreeFeatures
 from penstock.stages.training.trees._tree_model import TreeModel
+from penstock.stages.training.trees.model_file.booster import check_features, read_booster
 
 _ALIASES = {
     "eta": "learning_rate", "min_split_loss": "gamma", "alpha": "reg_alpha", "lambda": "reg_lambda",
@@ -147,7 +153,6 @@ class Boosted(TreeModel):
         if self.xgb_model is None:
             return 0
         from penstock.stages.training.trees._boosting import load_booster
-        from penstock.stages.training.trees._given_booster import read_given
 
         return int(load_booster(read_given(self.xgb_model, self.title)).num_boosted_rounds())
 
@@ -169,8 +174,6 @@ class Boosted(TreeModel):
         learned = super().finish(results)
         if self.xgb_model is None:
             return learned
-        from penstock.stages.training.trees._given_booster import check_given, read_given
-
         booster = read_given(self.xgb_model, self.title)
         check_given(booster, self.xgb_model, self.inputs(), self._parameters(learned), self.title)
         return {**learned, "booster": booster}
@@ -200,3 +203,160 @@ class Boosted(TreeModel):
     def _learns(self, learned: Fitted) -> dict[str, Any]:
         """Return the objective, and what belongs to it."""
         return {"objective": self._objective}
+
+
+Names = Sequence[str] | None
+
+
+def by_position(parameters: Mapping[str, Any], features: Names, stage: str) -> dict[str, Any]:
+    """Return parameters with ``monotone_constraints`` and ``interaction_constraints`` by the position of features.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Signs, by the name of a feature or in the order of features; groups of names or positions. Or as texts.
+    features : sequence of str or None
+        None where they are not known yet: then whatever needs no names is checked.
+    stage : str
+
+    Raises
+    ------
+    ConfigError
+        A sign is none of -1, 0 and 1, there are not as many as features, or there is no such feature.
+
+    Examples
+    --------
+    >>> by_position({"monotone_constraints": {"b": 1}}, ("a", "b"), "XGBoostRegressor")
+    {'monotone_constraints': (0, 1)}
+    >>> by_position({"interaction_constraints": [["a"], ["b", "c"]]}, ("a", "b", "c"), "XGBoostRegressor")
+    {'interaction_constraints': '[[0], [1, 2]]'}
+    """
+    translated = {name: _translated(name, parameters[name], features, stage) for name in _READERS if name in parameters}
+    return {**parameters, **translated}
+
+
+def _translated(name: str, value: Any, features: Names, stage: str) -> Any:
+    if value is None or (isinstance(value, str) and not value):
+        return value
+    read, expected = _READERS[name]
+    try:
+        return read(_parsed(value) if isinstance(value, str) else value, features)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"{name} of {stage} is {value!r:.200}: {error}", hint=expected, stage=stage) from error
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError) as error:
+        raise ValueError("a text of neither numbers nor names") from error
+
+
+def _signs(value: Any, features: Names) -> tuple[int, ...]:
+    signs = value if isinstance(value, Mapping) else (value,) if isinstance(value, int) else tuple(value)
+    wrong = [sign for sign in (signs.values() if isinstance(signs, Mapping) else signs) if sign not in (-1, 0, 1)]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is no sign")
+    if isinstance(signs, Mapping):
+        for name in signs if features is not None else ():
+            _position(name, features)
+        return tuple(int(signs.get(name, 0)) for name in features or ())
+    if features is not None and len(signs) != len(features):
+        raise ValueError(f"{len(signs)} signs for {len(features)} feature(s)")
+    return tuple(map(int, signs))
+
+
+def _groups(value: Any, features: Names) -> str:
+    wrong = [group for group in value if isinstance(group, str)]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} is no group")
+    return json.dumps([[_position(member, features) for member in group] for group in value])
+
+
+def _position(member: Any, features: Names) -> int:
+    if not isinstance(member, str | int):
+        raise ValueError(f"{member!r} is neither a name nor a position")
+    if features is None:
+        return 0
+    if member not in (features if isinstance(member, str) else range(len(features))):
+        raise ValueError(f"{member!r} is not among the features {', '.join(map(repr, features[:10]))}")
+    return features.index(member) if isinstance(member, str) else member
+
+
+_READERS: Mapping[str, tuple[Callable[[Any, Names], Any], str]] = {
+    "monotone_constraints": (_signs, "Pass a sign (-1, 0 or 1) for each feature, or those of some by name: {'x': 1}."),
+    "interaction_constraints": (_groups, "Pass groups of features, by name or position: [['x', 'y'], ['z']]."),
+}
+CONSTRAINTS = frozenset(_READERS)
+
+
+_SAME = {"multi:softmax": "multi:softprob"}
+
+
+def read_given(path: str, stage: str) -> Blob:
+    """Return the booster of a file, which was checked before XGBoost saw it.
+
+    Raises
+    ------
+    MissingInputError, InputError
+        It is not there, or cannot be read.
+    UntrustedArtifactError
+        It is none that is safe to load.
+    """
+    data, _ = read_file(path, stage)
+    try:
+        read_booster(data, path, trusted=False)
+    except UntrustedArtifactError as error:
+        error.hint = 'Write it as UBJSON, booster.save_model("model.ubj"), with the XGBoost that is installed here.'
+        raise error.at(stage=stage) from error.__cause__
+    return Blob(KIND, data)
+
+
+def check_given(booster: Blob, path: str, columns: Sequence[str], parameters: Mapping[str, Any], stage: str) -> None:
+    """Raise an error unless trees that are trained so can be added to a booster.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The features.
+    parameters : mapping
+        XGBoost's, with the objective, and the number of classes where there are more than two.
+
+    Raises
+    ------
+    ArtifactError
+        It is of other features.
+    ConfigError
+        It is of another objective, number of outputs or kind; or the features of a vector have no place in it.
+    """
+    if sparse.among(columns):
+        raise ConfigError(
+            f"xgb_model of {stage} is {path!r}, and a sparse vector is among the features: which index is at which"
+            " place of that booster is not known",
+            hint="Go on from a fitted model: model.refit(dataset, warm_start=True).",
+            stage=stage,
+        )
+    loaded = load_booster(booster)
+    names = loaded.feature_names or (columns if loaded.num_features() == len(columns) else [])
+    check_features(names, columns, path, stage)
+    for what, found, expected in _facts(json.loads(loaded.save_config())["learner"], parameters):
+        if found != expected:
+            raise ConfigError(
+                f"xgb_model of {stage}, {path}, has {what} {found!r}, expected {expected!r}",
+                hint="Trees are added to a booster that was trained alike: leave xgb_model out, or give another.",
+                path=path,
+                stage=stage,
+            )
+
+
+def _facts(learner: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what has to be the same: in words, as the booster has it, and as it is to be trained."""
+    objective, outputs = parameters["objective"], learner["learner_model_param"]
+    yield "the objective", learner["objective"]["name"], _SAME.get(objective, objective)
+    yield "the booster", learner["gradient_booster"]["name"], parameters.get("booster", "gbtree")
+    yield "num_class", int(outputs["num_class"]), parameters.get("num_class", 0)
+    trees = learner["gradient_booster"].get("gbtree", learner["gradient_booster"])["gbtree_model_param"]
+    yield "num_parallel_tree", int(trees["num_parallel_tree"]), parameters.get("num_parallel_tree", 1)
+    if objective == "reg:quantileerror":
+        alpha, found = np.atleast_1d(parameters["quantile_alpha"]), learner["objective"]["quantile_loss_param"]
+        yield "quantile_alpha", np.float32(json.loads(found["quantile_alpha"])).tolist(), np.float32(alpha).tolist()

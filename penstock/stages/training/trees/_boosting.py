@@ -23,8 +23,8 @@ from penstock.frames import matrices
 from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
+from penstock.stages.training.trees._documents import from_document, to_document
 from penstock.stages.training.trees._float32 import BEYOND, farthest
-from penstock.stages.training.trees._joined import joined
 from penstock.stages.training.trees._matrix import ToBatch
 from penstock.stages.training.trees._metrics import is_maximised
 from penstock.stages.training.trees._quantised import QuantisedInputs
@@ -294,3 +294,34 @@ def contributions(frame: nw.DataFrame, features: tuple[str, ...], blob: Blob) ->
     rows = xgb.DMatrix(float32_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
     values = booster.predict(rows, pred_contribs=True).astype("float64")
     return matrices.to_device(values.reshape(len(frame), -1), kind)
+
+
+def joined(before: Blob, more: Blob) -> Blob:
+    """Return one booster with the trees of two, whose margins are the sum of those of both.
+
+    Parameters
+    ----------
+    before : Blob
+        Its ``base_score`` is that of the whole.
+    more : Blob
+        Of the same features and outputs, trained from the margins of `before`.
+    """
+    first, document = to_document(before), to_document(more)
+    document["learner"]["learner_model_param"] = first["learner"]["learner_model_param"]
+    one, other = (each["learner"]["gradient_booster"] for each in (first, document))
+    if "gbtree" in other:
+        other["weight_drop"] = [*one["weight_drop"], *other["weight_drop"]]
+        one, other = one["gbtree"], other["gbtree"]
+    _add(one["model"], other["model"])
+    return from_document(more.kind, document)
+
+
+def _add(one: Any, other: Any) -> None:
+    """Put the trees of one model before those of another."""
+    count = len(one["trees"])
+    for tree in other["trees"]:
+        tree["id"] += count
+    for name in ("trees", "tree_info", *({"weight_drop"} & other.keys())):
+        other[name] = [*one[name], *other[name]]
+    other["iteration_indptr"] = [*one["iteration_indptr"], *(end + count for end in other["iteration_indptr"][1:])]
+    other["gbtree_model_param"]["num_trees"] = str(len(other["trees"]))

@@ -17,6 +17,7 @@ from penstock.stages.features import Features
 from penstock.stages.shapes import Shape, TableOf, Text
 from penstock.stages.training._finite import finite_matrix, refuse_infinite
 from penstock.stages.training._vector_features import csr_row, refuse_empty, split, to_csr
+from penstock.stages.training.trees._documents import from_document, to_document
 from penstock.statistics.base import Statistic
 from penstock.statistics.index_counts import IndexCounts
 
@@ -85,8 +86,6 @@ class TreeFeatures(Features):
         """Return a booster of the features `before` as one that has those here too, and the ``indices`` of both."""
         if self.index is None or before.index is None:
             return {"booster": booster}
-        from penstock.stages.training.trees._used_features import with_features
-
         numbers, index = len(self.numbers), np.union1d(self.index, before.index)
         places = np.concatenate([np.arange(numbers), numbers + np.searchsorted(index, before.index)])
         indices = pa.table({"index": pa.array(index, pa.int32())})
@@ -96,8 +95,6 @@ class TreeFeatures(Features):
         """Return a model without those indices that no tree looks at."""
         if self.index is None:
             return fitted
-        from penstock.stages.training.trees._used_features import without_unused
-
         numbers = len(self.numbers)
         booster, used = without_unused(fitted["booster"], numbers)
         return {**fitted, "booster": booster, "indices": fitted["indices"].take(used[numbers:] - numbers)}
@@ -152,3 +149,52 @@ def float32_row(
         return matrix
 
     return convert
+
+
+_DELETED = 2**31 - 1
+"""What XGBoost has in place of a feature at a node that it pruned."""
+
+
+def without_unused(blob: Blob, first: int) -> tuple[Blob, np.ndarray]:
+    """Return a booster with the same scores that has fewer features, and which of them it has, ascending.
+
+    Parameters
+    ----------
+    blob : Blob
+        A booster whose features have no names.
+    first : int
+        So many features are kept whether a tree looks at them or not.
+    """
+    document = to_document(blob)
+    kept = np.unique(np.concatenate([np.arange(first), *map(_features, _trees(document))]))
+    return _recoded(blob.kind, document, lambda split: np.searchsorted(kept, split), len(kept)), kept
+
+
+def with_features(blob: Blob, places: np.ndarray, count: int) -> Blob:
+    """Return a booster with the same scores that has `count` features, its own at these places among them."""
+    return _recoded(blob.kind, to_document(blob), lambda split: places[split], count)
+
+
+def _recoded(kind: str, document: Any, place: Callable[[np.ndarray], np.ndarray], count: int) -> Blob:
+    """Return a booster whose features are at other places, of so many."""
+    for tree in _trees(document):
+        split = np.array(tree["split_indices"])
+        known = np.where(split == _DELETED, 0, split)
+        tree["split_indices"] = np.where(split == _DELETED, split, place(known)).tolist()
+        tree["tree_param"]["num_feature"] = str(count)
+    document["learner"]["learner_model_param"]["num_feature"] = str(count)
+    return from_document(kind, document)
+
+
+def _trees(document: Any) -> Sequence[dict[str, Any]]:
+    """Return the trees of a ``gbtree`` booster, or of a ``dart`` one, which has one in it."""
+    booster: Mapping[str, Any] = document["learner"]["gradient_booster"]
+    trees: Sequence[dict[str, Any]] = booster.get("gbtree", booster)["model"]["trees"]
+    return trees
+
+
+def _features(tree: Mapping[str, Any]) -> np.ndarray:
+    """Return the features at nodes; leaves have 0, or the feature of the split that was there before pruning."""
+    split: np.ndarray = np.array(tree["split_indices"])
+    found: np.ndarray = split[split != _DELETED]
+    return found
