@@ -156,7 +156,8 @@ def check_unique(names: Sequence[str], path: str) -> None:
 def require(schema: pa.Schema, columns: str | Iterable[str], *, stage: str | None = None) -> tuple[str, ...]:
     """Return the names of `columns`; raise SchemaError unless every one of them is in `schema`."""
     names = column_names(columns, "columns" if stage is None else f"columns of {stage}", stage=stage)
-    missing = [name for name in names if name not in schema.names]
+    present = {*schema.names}
+    missing = [name for name in names if name not in present]
     if missing:
         raise SchemaError(
             f"column {missing[0]!r} is not in the data.{did_you_mean(missing[0], schema.names)}"

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock import devices, frames
 from penstock.core.errors import BadRowsError, ConfigError
+from penstock.core.names import check_names
 from penstock.core.scheduler import Scheduler
 from penstock.dataset import steps
 from penstock.dataset.dataset import Dataset
@@ -78,6 +79,7 @@ def batch_task(schema: pa.Schema, transform: Callable[[Dataset], Dataset], engin
     PenstockError
         What `transform` raises: a column is missing, say.
     """
+    check_names(schema.names, "the frame")
     source, fragments = MemorySource.plan(schema.empty_table(), FRAGMENT_BYTES)
     dataset = transform(Dataset(engine, Reader(source), fragments))
     wanted = dataset.schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -84,7 +84,7 @@ class Dataset(
         facts = facts_of(self)
         return f"Dataset({', '.join(f'{name}={value}' for name, value in facts.items() if value is not None)})"
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Columns and types, known without reading."""
         return output_schema(self.steps, self.reader.source.schema)
@@ -96,7 +96,10 @@ class Dataset(
 
     def with_step(self, step: Step) -> Dataset:
         """Return the dataset with one more step to apply."""
-        return replace(self, steps=(*self.steps, step.on(self)))
+        step = step.on(self)
+        made = replace(self, steps=(*self.steps, step))
+        vars(made)["schema"] = output_schema([step], self.schema)  # of one step: datasets are made a step at a time
+        return made
 
     def select(self, *columns: Columns) -> Dataset:
         """Return only `columns`, in the order given.

@@ -221,13 +221,11 @@ def probe_blocks(
 
 def _chained(work: SummariseTask) -> StepNode:
     """Return a node for each step that is run, below one another, with the statistics where they are gathered."""
-    positions, _ = work.plan()
-    nodes, done = [StepNode(None)], 0
-    for probe in work.probes:
-        nodes += [StepNode(work.steps[place]) for place in positions if done <= place < probe.position]
+    nodes = [StepNode(None)]
+    for ahead, probe in zip(work.plan()[0], work.probes, strict=True):
+        nodes += map(StepNode, ahead)
         blocks = chosen_blocks(work.steps[: probe.position])
         nodes[-1] = replace(nodes[-1], statistics=probe.statistics, blocks=blocks)
-        done = probe.position
     return chain(nodes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,10 @@ class Step(ABC):
     @abstractmethod
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         """Return the columns needed to give `wanted`, or None when the step does nothing for them."""
+
+    def only(self, wanted: frozenset[str]) -> Step:
+        """Return the step for the wanted columns alone, the same object for the same columns."""
+        return self
 
     @abstractmethod
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
@@ -269,10 +273,13 @@ def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
     SchemaError
         A step makes a column with a name that Penstock keeps for itself.
     """
-    hidden: frozenset[str] = frozenset()
+    known = {*schema.names}
     for step in steps:
-        schema, hidden = step.output_schema(schema), hidden | step.hidden
-        check_names([name for name in schema.names if name not in hidden], step.label, stage=step.label)
+        schema = step.output_schema(schema)
+        known |= step.hidden
+        if new := [name for name in schema.names if name not in known]:
+            check_names(new, step.label, stage=step.label)
+            known.update(new)
     return schema
 
 
@@ -304,14 +311,14 @@ def check_numbered(steps: Sequence[Step], user: str, hint: str, *, stage: str | 
             )
 
 
-def prune(steps: Sequence[Step], wanted: Sequence[str]) -> tuple[tuple[Step, ...], frozenset[str]]:
+def prune(steps: Sequence[Step], wanted: Iterable[str]) -> tuple[tuple[Step, ...], frozenset[str]]:
     """Return the steps that matter for the columns wanted, and the columns to read for them."""
     need = frozenset(wanted)
     subset: list[Step] = []
     for step in reversed(steps):
         columns = step.needs(need)
         if columns is not None:
-            subset.append(step)
+            subset.append(step.only(need))
             need = columns
     return tuple(reversed(subset)), need
 

@@ -96,8 +96,8 @@ def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T],
 
 def in_order(columns: Iterable[str], reader: Reader) -> tuple[str, ...]:
     """Return columns in the order of the schema."""
-    order = [*reader.source.schema.names, ROW, BLOCK]
-    return tuple(sorted(columns, key=order.index))
+    order = {name: place for place, name in enumerate([*reader.source.schema.names, ROW, BLOCK])}
+    return tuple(sorted(columns, key=order.__getitem__))
 
 
 @dataclass(frozen=True)
@@ -132,27 +132,25 @@ class SummariseTask:
     probes: tuple[Probe, ...]
     kind: Kind = "cpu"
 
-    def plan(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """Return the positions of the steps that any probe needs, and the columns that are read."""
-        positions: set[int] = set()
-        read: set[str] = set()
-        for probe in self.probes:
-            subset, need = steps.prune(self.steps[: probe.position], tuple(probe.columns))
-            # By identity: expressions in steps cannot be compared.
-            positions |= {place for place, step in enumerate(self.steps) if any(step is other for other in subset)}
-            read |= need
-        return tuple(sorted(positions)), in_order(read, self.reader)
+    def plan(self) -> tuple[list[tuple[Step, ...]], tuple[str, ...]]:
+        """Return the steps that are run ahead of each probe, and the columns that are read."""
+        ahead: list[tuple[Step, ...]] = []
+        need: frozenset[str] = frozenset()
+        starts = [0, *(probe.position for probe in self.probes)]
+        for start, probe in reversed(list(zip(starts, self.probes, strict=False))):
+            subset, need = steps.prune(self.steps[start : probe.position], need | probe.columns)
+            ahead.append(subset)
+        return ahead[::-1], in_order(need, self.reader)
 
     def __call__(self, fragment: Fragment) -> tuple[list[list[State]], RowLog]:
         """Summarise one fragment: the states of each probe, and what became of the rows."""
-        positions, columns = self.plan()
+        ahead, columns = self.plan()
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
             frame = read_fragment(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
-            states, done = [], 0
-            for probe in self.probes:
-                ahead = [self.steps[place] for place in positions if done <= place < probe.position]
-                frame, done = steps.run(ahead, frame, log), probe.position
+            states = []
+            for before, probe in zip(ahead, self.probes, strict=True):
+                frame = steps.run(before, frame, log)
                 try:
                     states.append([statistic.summarise(frame) for statistic in probe.statistics])
                 except DataValueError as error:

@@ -29,10 +29,10 @@ def named_columns(expression: Any, schema: pa.Schema) -> pa.Schema:
     """
     if not isinstance(expression, nw.Expr) or any(node.kind in _UNNAMED for node in walk(expression)):
         return schema
-    names = columns_in(expression)
-    if not names or not {*names} <= {*schema.names}:
+    places = sorted({schema.get_field_index(name) for name in columns_in(expression)})
+    if not places or places[0] < 0:
         return schema
-    return pa.schema([field for field in schema if field.name in names])
+    return pa.schema([schema.field(place) for place in places])
 
 
 def condition_columns(predicate: Any, schema: pa.Schema) -> pa.Schema:

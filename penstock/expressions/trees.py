@@ -19,11 +19,11 @@ from penstock.expressions.values import check_width
 
 def walk(expression: nw.Expr) -> Iterator[ExprNode]:
     """Yield all nodes of an expression, those of arguments too."""
-    for node in expression._nodes:
-        yield node
-        for each in node.exprs:
-            if isinstance(each, nw.Expr):
-                yield from walk(each)
+    ahead = [*reversed(expression._nodes)]
+    while ahead:
+        yield (node := ahead.pop())
+        inner = [each for each in reversed(node.exprs) if isinstance(each, nw.Expr)]
+        ahead += [below for each in inner for below in reversed(each._nodes)]
 
 
 def columns_in(expression: nw.Expr) -> list[str]:

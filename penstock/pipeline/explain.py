@@ -79,9 +79,9 @@ def trained_on(plan: Plan) -> list[str]:
 def _scan_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset) -> list[str]:
     probes = scan.probes(len(dataset.steps))
     work = SummariseTask(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), tuple(probes))
-    positions, columns = work.plan()
+    ahead, columns = work.plan()
     lines = [f"scan {number}: reads {len(columns)} column(s): {shorten(columns, 12)}"]
-    applied = [work.steps[place].label for place in positions]
+    applied = [step.label for before in ahead for step in before]
     if applied:
         lines.append(f"  applies {', '.join(applied)}")
     for gather in scan.gathers:

@@ -95,7 +95,8 @@ def test_a_column_that_nobody_asks_for_is_neither_read_nor_computed() -> None:
     assert made.select("total").to_arrow().num_rows == ROWS
     assert made.count() == ROWS
     assert len(made.select("b").scan().plan()[0]) == 0
-    assert len(made.select("total").scan().plan()[0]) == 1
+    assert [step.label for step in made.select("total").scan().plan()[0]] == ["with_columns(total)"]
+    assert [step.label for step in made.select("other", "total").scan().plan()[0]] == ["with_columns(total, other)"]
 
 
 def test_what_depends_on_other_rows_is_refused_with_its_column(subtests: pytest.Subtests) -> None:
@@ -130,8 +131,9 @@ def test_a_value_that_an_expression_cannot_take_is_named_with_file_and_row(tmp_p
         pq.write_table(pa.table({"s": texts}), tmp_path / f"{place}.parquet")
     data = ps.LocalEngine(device="cpu").read_parquet(tmp_path, allow_unmanifested=True)
     with pytest.raises(DataValueError, match=r"with_columns\(day\) raised") as caught:
-        data.with_columns(day=nw.col("s").str.to_date("%Y-%m-%d")).to_arrow()
+        data.with_columns(text=nw.col("s"), day=nw.col("s").str.to_date("%Y-%m-%d")).to_arrow()
     assert (caught.value.place["path"], caught.value.row) == (str(tmp_path / "1.parquet"), 3)
+    assert caught.value.place["stage"] == "with_columns(day)"
 
 
 @pytest.mark.thorough

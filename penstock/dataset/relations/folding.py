@@ -34,7 +34,7 @@ def relation_of(dataset: Dataset) -> Relation:
     steps = dataset.steps
     ahead = max((place + 1 for place, step in enumerate(steps) if not isinstance(step, FOLDED)), default=0)
     relation = _origin(replace(dataset, steps=steps[:ahead]))
-    for step in steps[ahead:]:
+    for step in _together(steps[ahead:]):
         relation = fold(relation, step)
     return relation
 
@@ -44,6 +44,18 @@ def _origin(dataset: Dataset) -> Relation:
     pending = reader.source.pending if isinstance(reader.source, PendingSource) else None
     as_it_is = not (dataset.steps or reader.samples or reader.persistence)
     return pending if pending is not None and as_it_is and not pending.is_done else Leaf(dataset)
+
+
+def _together(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps, each with_columns merged into one before it whose columns it does not read."""
+    made: list[Step] = []
+    for step in steps:
+        last = made[-1] if made else None
+        if isinstance(step, WithColumns) and isinstance(last, WithColumns) and not last.names & step.reads:
+            made[-1] = WithColumns((*last.columns, *step.columns))
+        else:
+            made.append(step)
+    return made
 
 
 def fold(relation: Relation, step: Step) -> Relation:

@@ -13,4 +13,4 @@ class HiddenColumns(WithColumns):
 
     @property
     def hidden(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset(column.name for column in self.columns)
+        return self.names

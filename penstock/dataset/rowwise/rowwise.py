@@ -15,7 +15,7 @@ from penstock.core.schemas import require, with_fields
 from penstock.dataset.rowwise.cast import checked_cast
 from penstock.dataset.rowwise.rename import checked_names
 from penstock.dataset.rowwise.union import union
-from penstock.dataset.rowwise.with_columns import WithColumns, computed_columns, separable
+from penstock.dataset.rowwise.with_columns import WithColumns, computed_columns
 from penstock.dataset.steps import RowLog, Step
 
 if TYPE_CHECKING:
@@ -72,12 +72,7 @@ class RowWise:
         {'fare': 12.0, 'miles': 4.0, 'note': 'a', 'rate': 3.0}
         """
         data = cast("Dataset", self)
-        computed = computed_columns({**(columns or {}), **more}, data.schema)
-        if not separable(computed):
-            return data.with_step(WithColumns(computed))
-        for column in computed:  # a step each, so that each is left out by itself where nobody asks for it
-            data = data.with_step(WithColumns((column,)))
-        return data
+        return data.with_step(WithColumns(computed_columns({**(columns or {}), **more}, data.schema)))
 
     def rename(self, columns: Mapping[str, str]) -> Dataset:
         """Return the dataset with columns under other names, in their places.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, SchemaError, class_name
 from penstock.core.names import check_names
-from penstock.core.schemas import check_type, with_fields
+from penstock.core.schemas import check_type, shorten, with_fields
 from penstock.dataset.steps import RowLog, Step, conform_exactly
 from penstock.dataset.task_errors import described, hint_for
 from penstock.expressions.guarded import guarded_part
@@ -42,10 +42,27 @@ class WithColumns(Step):
     """Adds or replaces columns, each computed from the columns that come in."""
 
     columns: tuple[ComputedColumn, ...]
+    # By columns: users of steps compare them by identity.
+    _parts: dict[tuple[ComputedColumn, ...], Step] = field(
+        default_factory=dict, init=False, repr=False, metadata={"fingerprint": False}
+    )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.columns,)
 
     @property
     def label(self) -> str:
-        return f"with_columns({', '.join(column.name for column in self.columns)})"
+        return f"with_columns({shorten([column.name for column in self.columns])})"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns that it makes."""
+        return frozenset(column.name for column in self.columns)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that expressions read."""
+        return frozenset(name for column in self.columns for name in column.read.names)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return with_fields(schema, {column.name: column.dtype for column in self.columns})
@@ -57,12 +74,19 @@ class WithColumns(Step):
         others = wanted - {column.name for column in asked}
         return others | {name for column in asked for name in column.read.names}
 
+    def only(self, wanted: frozenset[str]) -> Step:
+        asked = tuple(column for column in self.columns if column.name in wanted)
+        return self if len(asked) == len(self.columns) else self._parts.setdefault(asked, type(self)(asked))
+
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         """Compute the columns whose inputs were read: others are not asked for."""
-        columns = [column for column in self.columns if set(column.read.names) <= set(frame.columns)]
+        present = set(frame.columns)
+        columns = [column for column in self.columns if present.issuperset(column.read.names)]
         try:
             made = _computed(frame, columns)
         except frames.ERRORS as error:
+            for column in columns if len(columns) > 1 else ():  # one at a time, for the error to name the one at fault
+                WithColumns((column,)).apply(frame, log)
             raise self._refused(frame, columns, error) from error
         schema = pa.schema([(column.name, column.dtype) for column in columns])
         checked = conform_exactly(made, schema, self.label)
@@ -80,7 +104,8 @@ class WithColumns(Step):
         problem = (
             f"{self.label} raised {described(error).splitlines()[0]}" if beyond is None else f"{self.label}: {beyond}"
         )
-        return DataValueError(problem, hint=hint if beyond is None else HINT, predicate=nw.lit(True), row=row)
+        hint = hint if beyond is None else HINT
+        return DataValueError(problem, hint=hint, predicate=nw.lit(True), row=row, stage=self.label)
 
 
 def _computed(frame: nw.DataFrame, columns: list[ComputedColumn]) -> nw.DataFrame:
@@ -160,10 +185,3 @@ def _type(what: str, name: str, expression: nw.Expr, schema: pa.Schema) -> pa.Da
     kind = made.schema.field(name).type
     check_type(name, kind, "with_columns")
     return kind
-
-
-def separable(columns: tuple[ComputedColumn, ...]) -> bool:
-    """Return whether columns can be computed one after the other: none reads what another replaces."""
-    return not any(
-        other.name in column.read.names for column in columns for other in columns if other.name != column.name
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import narwhals as nw
@@ -80,22 +80,43 @@ def combined(node: exp.SetOperation, context: Context) -> Dataset:
     extra = [name for name, value in node.args.items() if value and name not in _CLAUSES]
     if extra:
         raise refused(node, f"{extra[0].upper()} of {node.key.upper()} is not supported", "Put columns in one order.")
-    left, right = context.run(node.this, context), context.run(node.expression, context)
-    left, right = _alike(left, right, node)
+    sides = _alike([context.run(each, context) for each in _operands(node)], node)
     if not isinstance(node, exp.Union) and not node.args.get("distinct"):
         raise refused(node, f"{node.key.upper()} ALL is not supported", f"Write {node.key.upper()}, of distinct rows.")
-    names = left.columns
-    nested = next((field for field in left.schema if pa.types.is_nested(field.type)), None)
+    names = sides[0].columns
+    nested = next((field for field in sides[0].schema if pa.types.is_nested(field.type)), None)
     if nested is not None and node.args.get("distinct"):
         problem = f"{node.key.upper()} compares rows, and column {nested.name!r} is {nested.type}"
         raise refused(node, problem, "Leave it out, or write UNION ALL.")
     if isinstance(node, exp.Union):
-        made = _appended(left, right)
+        made = _together(sides)
     else:
-        made = left.join(right, names, how="semi" if isinstance(node, exp.Intersect) else "anti", null_equal=True)
+        how = "semi" if isinstance(node, exp.Intersect) else "anti"
+        made = sides[0].join(sides[1], names, how=how, null_equal=True)
     made = made.unique() if node.args.get("distinct") else made
     order = sort_items(node, lambda item: _column(item, made))
     return limited(node, sorted_by(made, order, [each.node.name for each in order]))
+
+
+def _operands(node: exp.SetOperation) -> list[exp.Expr]:
+    """Return the queries to combine, a whole chain of UNION ALL at once."""
+    queries: list[exp.Expr] = [node.expression]
+    while _is_union_all(node) and _is_union_all(node.this, {"this", "expression"}):
+        node = node.this
+        queries.append(node.expression)
+    return [node.this, *reversed(queries)]
+
+
+def _is_union_all(node: exp.Expr, clauses: Collection[str] = _CLAUSES - {"distinct"}) -> bool:
+    return isinstance(node, exp.Union) and {name for name, value in node.args.items() if value} <= set(clauses)
+
+
+def _together(sides: Sequence[Dataset]) -> Dataset:
+    """Return the rows of all in order, joined as a balanced tree: each level adds keys of the order."""
+    while len(sides) > 1:
+        pairs = [sides[place : place + 2] for place in range(0, len(sides), 2)]
+        sides = [_appended(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return sides[0]
 
 
 def _appended(left: Dataset, right: Dataset) -> Dataset:
@@ -112,20 +133,20 @@ def _appended(left: Dataset, right: Dataset) -> Dataset:
     return made.select(names)
 
 
-def _alike(left: Dataset, right: Dataset, node: exp.Expr) -> tuple[Dataset, Dataset]:
-    """Return both with the names of the first, and types that hold the values of both."""
-    if len(left.columns) != len(right.columns):
-        problem = f"{node.key.upper()} has {len(left.columns)} columns and {len(right.columns)}"
+def _alike(sides: Sequence[Dataset], node: exp.Expr) -> list[Dataset]:
+    """Return all with the names of the first, and types that hold the values of all."""
+    names = sides[0].columns
+    if other := next((each.columns for each in sides if len(each.columns) != len(names)), None):
+        problem = f"{node.key.upper()} has {len(names)} columns and {len(other)}"
         raise refused(node, problem, "Select as many on both sides.")
-    sides = [left, renamed(right, left.columns)]
-    for name in left.columns:
+    sides = [sides[0], *(renamed(each, names) for each in sides[1:])]
+    for name in names:
         values = [SqlTranslator(each.schema).value(internal_column(name, name, node)) for each in sides]
         kind = common_kind(values, node)
         for place, value in enumerate(values):
             if value.kind != kind:
-                names = sides[place].columns
                 sides[place] = sides[place].with_columns({name: as_kind(value, kind)}).select(names)
-    return sides[0], sides[1]
+    return sides
 
 
 def _column(item: exp.Expr, made: Dataset) -> exp.Expr:

@@ -54,8 +54,8 @@ class CachedSummaries:
         """
         if storage_of(work.reader.source) is None:
             raise NoFingerprintError("rows that are in no file")
-        positions, columns = work.plan()
-        run = [work.steps[place] for place in positions]
+        ahead, columns = work.plan()
+        run = [step for before in ahead for step in before]
         source = fingerprint(work.reader, work.kind)
         keys = [
             [fingerprint(source, *_before(work, probe), each) for each in probe.statistics] for probe in work.probes
