@@ -318,6 +318,16 @@ def test_a_model_that_names_what_lies_within_it_is_saved_and_loaded(dataset, tmp
     assert [{"side": side} for side in sides] == scored_by_spark(built(maker), dataset, ["side"])
 
 
+def test_an_estimator_of_several_columns_makes_these_alone(spark):
+    from pyspark.ml.feature import Imputer
+
+    table = pa.table({"x": [1.0, float("nan"), 3.0], "y": [2.0, 4.0, float("nan")]})
+    stage = st.SparkMLEstimator(partial(Imputer, inputCols=["x", "y"], outputCols=["filled x", "filled y"]))
+    scored = ps.Pipeline(stage).fit(spark.from_arrow(table)).transform(spark.from_arrow(table)).to_arrow()
+    assert scored.column_names == ["x", "y", "filled x", "filled y"]
+    assert scored["filled y"].to_pylist() == [2.0, 4.0, 3.0]
+
+
 def test_a_stage_of_a_saved_model_needs_no_spark_to_be_read(ratings, hide_modules, tmp_path):
     ratings.save(tmp_path / "model")
     hide_modules("pyspark")

@@ -223,7 +223,9 @@ def describe(estimator: Any) -> SparkMLDescribed:
 def _columns_of(estimator: Any) -> dict[str, Any]:
     """Return the parameters that name columns, those too that are the default."""
     naming = [param for param in estimator.params if param.name.endswith(("Col", "Cols"))]
-    return {param.name: estimator.getOrDefault(param) for param in naming if estimator.isDefined(param)}
+    columns = {param.name: estimator.getOrDefault(param) for param in naming if estimator.isDefined(param)}
+    # Of several columns the parameter of one has a default still, which Spark ML refuses where it is set.
+    return {name: value for name, value in columns.items() if f"{name}s" not in columns}
 
 
 def _renamed(value: Any, uid: str, name: str) -> Any:
