@@ -19,8 +19,8 @@ from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import read_fragment
 from penstock.errors import BadRowsError, ConfigError, IncompleteInputError
 from penstock.io.formats.csv import CsvSource
-from penstock.io.persisted import row_store, spill
-from penstock.io.persisted.spill import SpillFolder
+from penstock.io.persisted import row_store
+from penstock.io.persisted.row_store import SpillFolder
 from penstock.io.sources.parquet import ParquetSource
 
 ROWS = 60
@@ -311,7 +311,7 @@ class TestBudget:
             together.wait(30)
             raise OSError("no space left")
 
-        monkeypatch.setattr(spill, "write_ipc", fail)
+        monkeypatch.setattr(row_store, "write_ipc", fail)
         column = nw.from_native(pl.Series("x", [1]), series_only=True)
         with ThreadPoolExecutor(2) as threads:
             assert list(threads.map(folder.write, [column] * 2, [8] * 2)) == [None, None]

@@ -13,7 +13,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError, IncompleteInputError, SchemaDriftError
 from penstock.core.schemas import check_type, declared, require
 from penstock.io.databases import Column, Database, Session, find_database
-from penstock.io.databases.holding import holds_type
+from penstock.io.databases.base import holds_type
 from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, row_bytes
 from penstock.io.sources.files import check_rows
 
