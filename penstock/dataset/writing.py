@@ -19,7 +19,7 @@ from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.gather_step import conclude
 from penstock.dataset.outputs.additions import Addition, Description
-from penstock.dataset.outputs.destination import Destination, beside
+from penstock.dataset.outputs.destination import Destination, beside, checked
 from penstock.dataset.outputs.parts import write_parts
 from penstock.dataset.outputs.revision import Revision
 from penstock.dataset.outputs.set_aside import SetAside
@@ -98,7 +98,7 @@ def _write_table(
 
     Rows that are set aside are in their place before the table has the others: a process that dies loses none.
     """
-    run, placement, dataset = new_run_id(), destination.placement, destination.checked(dataset)
+    run, placement, dataset = new_run_id(), destination.placement, checked(dataset, destination.rules)
     table = format.committer(_described(dataset, destination, run), destination.options)
     if not table.prepare():
         return table, Written(), None, {}
@@ -237,7 +237,7 @@ class StagedDataset:
 
     def seal(self, dataset: Dataset) -> WriteResult:
         """Stage a dataset, every row of it accounted for."""
-        dataset, self._revision = self._destination.checked(dataset), self._revise(dataset)
+        dataset, self._revision = checked(dataset, self._destination.rules), self._revise(dataset)
         self._revision.stage(dataset)
         self._reports = conclude(dataset, self._revision.written.log)
         self._revision.seal()

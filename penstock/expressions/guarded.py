@@ -91,15 +91,13 @@ def _is_safe(node: ExprNode) -> bool:
     return node.name not in _BY_CLOCK and (node.name in _SAFE or node.name.startswith(("str.", "dt.", "name.")))
 
 
-@lru_cache(maxsize=256)
-def _types(schema: pa.Schema) -> dict[str, Any]:
-    return dict(frames.no_rows(schema).schema)
+_types = lru_cache(maxsize=256)(frames.dtypes)
 
 
 class _Guard:
     def __init__(self, schema: pa.Schema, nan: frozenset[str]) -> None:
-        self._empty, self._nan = frames.no_rows(schema), nan
-        self._types, self.is_retyped = _types(schema), False
+        self._empty, self._types, self._nan = frames.no_rows(schema), _types(schema), nan
+        self.is_retyped = False
 
     def part(self, expression: nw.Expr) -> Term:
         """Return an expression as a term, guarded."""
