@@ -126,9 +126,9 @@ class StoreOutput(ABC):
     def _check_target(self) -> None:
         """Raise OutputExistsError for a target that may not be replaced."""
 
-    @abstractmethod
     def _discard_replaced(self) -> None:
-        """Remove what the output has replaced."""
+        """Remove what the output has replaced, where that is not gone with its head."""
+        return
 
 
 class StoreFile(StoreOutput):
@@ -153,9 +153,6 @@ class StoreFile(StoreOutput):
     def _check_target(self) -> None:
         if self.store.list(self.place.path).keys() - {"."}:
             raise OutputError(f"cannot write {self.target}: it is a folder", path=self.target)
-
-    def _discard_replaced(self) -> None:
-        pass
 
 
 class StoreDirectory(StoreOutput, ManifestCommitter):
