@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -19,9 +20,7 @@ from penstock.core.names import column_names
 from penstock.core.scheduler import map_all, reduce_all, reduce_partitioned_all
 from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
-from penstock.dataset.checking import Checking
 from penstock.dataset.description.describing import Describing
-from penstock.dataset.exports import Exports
 from penstock.dataset.facts import facts_of
 from penstock.dataset.folds.blocks import InBlocks
 from penstock.dataset.folds.splits import Splits
@@ -54,9 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dataset(
-    RowWise, Relations, Lags, Splits, Persisting, CachingStates, Writes, Exports, Checking, Describing, Displayed
-):
+class Dataset(RowWise, Relations, Lags, Splits, Persisting, CachingStates, Writes, Describing, Displayed):
     """Rows in files or in memory, with row-wise steps to apply, on an engine.
 
     Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
@@ -207,6 +204,57 @@ class Dataset(
         (['Int64', 'float64'], True)
         """
         return to_pandas(self.to_arrow())
+
+    def to_spark(self) -> Any:
+        """Return a lazy Spark DataFrame, of a dataset on the Spark engine; see `SparkEngine.to_spark`."""
+        return self._exported("to_spark", "SparkEngine")
+
+    def to_dask(self) -> Any:
+        """Return a lazy Dask DataFrame, of a dataset on the Dask engine; see `DaskEngine.to_dask`."""
+        return self._exported("to_dask", "DaskEngine")
+
+    def _exported(self, method: str, owner: str) -> Any:
+        export = getattr(self.engine, method, None)
+        if export is None:
+            raise ConfigError(
+                f"{method} needs a dataset of a {owner}, found one of {type(self.engine).__name__}",
+                hint=f"Read the data with a {owner}, or write it and read what is written.",
+            )
+        return export(self)
+
+    def check(self, *rules: Any, memory_budget: int | str | None = None) -> Any:
+        """Return which rules of `penstock.rules` the rows keep, from one scan for all of them.
+
+        Where a rule is broken, and the scan cannot name the first row that breaks it, as with `Unique`, its file is
+        looked for in a read of its own. `ForeignKey` and `SumEquals` read other datasets.
+
+        Parameters
+        ----------
+        *rules : rule of `penstock.rules`
+        memory_budget : int or str, optional
+            What counting values for `Unique` may take in any one process, ``"4GiB"`` say; half of its memory unless
+            given.
+
+        Returns
+        -------
+        CheckReport
+            An outcome for each rule, in their order; ``raise_if_failed()`` raises where one is broken.
+
+        Raises
+        ------
+        ConfigError
+            There is no rule, or something that is none; counting would take more than the memory.
+        SchemaError
+            Before reading: a column of a rule is missing, or of a type that does not suit.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"id": [1, 2, 3], "age": [31, None, 58]}))
+        >>> data.check(ps.rules.Unique("id"), ps.rules.Between("age", least=0, most=120)).passed
+        True
+        """
+        return import_module("penstock.rules.in_pass").check(self, rules, memory_budget)
 
     def scan(self, columns: Sequence[str] | None = None) -> ReadTask:
         """Return the work of reading `columns` (all, if not given) of one fragment."""

@@ -15,7 +15,7 @@ from penstock.core.scheduler import reduce_all
 from penstock.dataset import steps
 from penstock.dataset.folds.blocks import chosen_blocks, rows_in
 from penstock.dataset.steps import RowLog, Step
-from penstock.dataset.tasks import SummariseTask, in_order, read_fragment
+from penstock.dataset.tasks import SummariseTask, in_order
 from penstock.frames import ROW, Kind
 from penstock.io.fragments import Fragment
 from penstock.io.sources.base import Reader
@@ -91,10 +91,6 @@ class TreeTask:
     root: StepNode
     kind: Kind = "cpu"
 
-    def columns(self) -> tuple[str, ...]:
-        """Return the columns that are read."""
-        return in_order(self.root.reads(), self.reader)
-
     def __call__(self, fragment: Fragment) -> list[NodeSummary]:
         """Summarise one fragment."""
         devices.use(self.kind)
@@ -111,7 +107,8 @@ class TreeTask:
     def _attempt(self, fragment: Fragment, extra: tuple[str, ...]) -> list[NodeSummary]:
         log = RowLog()
         try:
-            frame = read_fragment(self.reader, fragment, dict.fromkeys((*self.columns(), *extra)), self.kind, log)
+            columns = dict.fromkeys((*in_order(self.root.reads(), self.reader), *extra))
+            frame = self.reader.read_accounted(fragment, list(columns), self.kind, log)
         except PenstockError as error:
             raise steps.placed(error, fragment) from error.__cause__
         return list(_summaries(self.root, frame, log, frozenset(extra)))

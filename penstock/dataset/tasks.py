@@ -61,7 +61,7 @@ class ReadTask:
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
             subset, columns = self.plan()
-            frame = read_fragment(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
+            frame = self.reader.read_accounted(fragment, list(dict.fromkeys((*columns, *extra))), self.kind, log)
             frame = steps.run(subset, frame, log)
             log.kept += len(frame)
             count("rows_out", len(frame))
@@ -72,11 +72,6 @@ class ReadTask:
 
         with coded.task(), steps.host_types(self.steps, self.reader.source.schema, self.kind):
             return located(fragment, attempt, log)
-
-
-def read_fragment(reader: Reader, fragment: Fragment, columns: Iterable[str], kind: Kind, log: RowLog) -> nw.DataFrame:
-    """Read a fragment, or take what is held of it, with an account of its rows and of the records that are none."""
-    return reader.read_accounted(fragment, list(columns), kind, log)
 
 
 def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T], log: RowLog) -> T:
@@ -147,7 +142,7 @@ class SummariseTask:
         ahead, columns = self.plan()
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
-            frame = read_fragment(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
+            frame = self.reader.read_accounted(fragment, list(dict.fromkeys((*columns, *extra))), self.kind, log)
             states = []
             for before, probe in zip(ahead, self.probes, strict=True):
                 frame = steps.run(before, frame, log)

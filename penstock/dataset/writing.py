@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,14 +19,17 @@ from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.gather_step import conclude
 from penstock.dataset.outputs.additions import Addition, Description
-from penstock.dataset.outputs.destination import Destination, beside
+from penstock.dataset.outputs.destination import Destination, beside, checked
+from penstock.dataset.outputs.parts import write_parts
 from penstock.dataset.outputs.revision import Revision
-from penstock.dataset.outputs.tables import check_table, write_table
+from penstock.dataset.outputs.set_aside import SetAside
 from penstock.dataset.tasks import Written
+from penstock.io.formats.table_format import TableFormat
 from penstock.io.sinks import MANIFEST_NAME, OutputCommit, check_apart, locate, new_run_id, output_directory
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.files import Storage
-from penstock.io.tables.committer import TableCommitter
+from penstock.io.tables.abandoned import at_work, dead_runs, discard_unnamed
+from penstock.io.tables.committer import TableCommitter, TableWrite
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class WriteResult:
 def write(dataset: Dataset, destination: Destination) -> WriteResult:
     """Write a dataset as a directory, or into a table; see `Dataset.write`."""
     if destination.table_format is not None:
-        table, written, aside, reports = write_table(dataset, destination.table_format, destination)
+        table, written, aside, reports = _write_table(dataset, destination.table_format, destination)
         written.files = [entry for entry in written.files if entry.rows]
         _note(table.path, written, dataset.schema)
         run_id = destination.placement.run_id or table.folder.run
@@ -84,6 +87,57 @@ def write(dataset: Dataset, destination: Destination) -> WriteResult:
         staged.seal(dataset)
         commit_together(joint, [staged])
         return staged.result()
+
+
+def _write_table(
+    dataset: Dataset, format: TableFormat[Any], destination: Destination
+) -> tuple[TableCommitter, Written, str | None, dict[str, Any]]:
+    """Write a dataset into a table that keeps a log.
+
+    Return the table, what was written, the quarantine, and what was concluded from statistics gathered in the pass.
+
+    Rows that are set aside are in their place before the table has the others: a process that dies loses none.
+    """
+    run, placement, dataset = new_run_id(), destination.placement, checked(dataset, destination.rules)
+    table = format.committer(_described(dataset, destination, run), destination.options)
+    if not table.prepare():
+        return table, Written(), None, {}
+    where = destination.quarantine or beside(table.path)
+    layout = replace(
+        replace(placement, partition_by=table.partition_by).layout(table.schema, run), prefix=table.folder.prefix
+    )
+    stored = table.schema if layout.partitioning is None else layout.partitioning.stored(table.schema)
+    with SetAside(where, run, placement, destination.storage_options) as aside, at_work(table.folder):
+        try:
+            written = write_parts(dataset, table.writer(stored), table.folder.parts, aside.parts, layout)
+            reports = conclude(dataset, written.log)
+            aside.publish(written.quarantine, written.log)
+            dead = dead_runs(table.folder)
+        except BaseException:
+            table.folder.discard()
+            raise
+        try:
+            table.commit(written.files)
+        except BaseException:
+            discard_unnamed(table.folder, [run], table.names)  # a commit whose answer was cut off may name some
+            raise
+        discard_unnamed(table.folder, dead, table.names)
+        aside.settle()
+    return table, written, aside.location, reports
+
+
+def _described(dataset: Dataset, destination: Destination, run: str) -> TableWrite:
+    placement = destination.placement
+    return TableWrite(
+        target=destination.path,
+        schema=dataset.schema,
+        mode=placement.mode,
+        partition_by=tuple(placement.partition_by),
+        keys=tuple(placement.keys),
+        run=run,
+        run_id=placement.run_id,
+        storage_options=destination.storage_options,
+    )
 
 
 def check_target(destination: Destination, *, apart_from: str | Path) -> None:
@@ -99,8 +153,8 @@ def check_target(destination: Destination, *, apart_from: str | Path) -> None:
 
 def check_write(dataset: Dataset, destination: Destination) -> None:
     """Raise what `write` raises before it reads rows: they do not fit the output that is there. Nothing is written."""
-    if destination.table_format is not None:
-        check_table(dataset, destination.table_format, destination)
+    if (format := destination.table_format) is not None:
+        format.committer(_described(dataset, destination, new_run_id()), destination.options).prepare()
     else:
         StagedDataset(destination, run_id=new_run_id()).check(dataset)
 
@@ -183,7 +237,7 @@ class StagedDataset:
 
     def seal(self, dataset: Dataset) -> WriteResult:
         """Stage a dataset, every row of it accounted for."""
-        dataset, self._revision = self._destination.checked(dataset), self._revise(dataset)
+        dataset, self._revision = checked(dataset, self._destination.rules), self._revise(dataset)
         self._revision.stage(dataset)
         self._reports = conclude(dataset, self._revision.written.log)
         self._revision.seal()

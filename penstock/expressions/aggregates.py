@@ -19,7 +19,7 @@ from penstock.core.names import hidden_name
 from penstock.core.schemas import require
 from penstock.expressions.guarded import guarded
 from penstock.expressions.terms import Term
-from penstock.expressions.trees import columns_in, shown, with_exprs
+from penstock.expressions.trees import UNNAMED, columns_in, shown, with_exprs
 
 FUNCTIONS = (
     "sum", "mean", "min", "max", "count", "len", "n_unique", "std", "var", "median", "quantile", "first", "last",
@@ -152,16 +152,13 @@ class _Apart:
                 hint='Write nw.col("x").sum(), after import narwhals as nw; or x="sum" for the column of that name.',
                 stage=self._verb,
             )
-        return self._named(nw.col(name), given)
-
-    def _named(self, column: nw.Expr, function: str) -> nw.Expr:
-        if function == "quantile":
+        if given == "quantile":
             raise ConfigError(
                 f"{self._verb} is given 'quantile' without a fraction",
                 hint='Write nw.col("x").quantile(0.9, interpolation="linear").',
                 stage=self._verb,
             )
-        made: nw.Expr = getattr(column, function)()
+        made: nw.Expr = getattr(nw.col(name), given)()
         return made
 
     def _outer(self, expression: nw.Expr, name: str) -> tuple[nw.Expr, bool]:
@@ -185,12 +182,7 @@ class _Apart:
         return nw.Expr(*ahead), is_value
 
     def _check_plain(self, node: ExprNode, name: str) -> None:
-        if not node.kind.is_elementwise or node.kind in (
-            ExprKind.NTH,
-            ExprKind.EXCLUDE,
-            ExprKind.SELECTOR,
-            ExprKind.ALL,
-        ):
+        if not node.kind.is_elementwise or node.kind in UNNAMED:
             raise ConfigError(
                 f"{self._verb} makes {name!r} by {node.name}(), which is no aggregate that all engines have",
                 hint=f"Aggregates are: {', '.join(FUNCTIONS)}; inside and around them whatever goes row by row.",
@@ -263,11 +255,8 @@ def aggregated(function: str, kind: pa.DataType, what: object, verb: str) -> tup
     """
     if function in _COUNTS:
         return None, pa.int64()
-    if function in ("first", "last"):
-        return None, kind
-    if function in ("min", "max") and not pa.types.is_nested(kind):
-        return None, kind
-    if function in ("any", "all") and pa.types.is_boolean(kind):
+    takes_all = function in ("first", "last") or (function in ("min", "max") and not pa.types.is_nested(kind))
+    if takes_all or (function in ("any", "all") and pa.types.is_boolean(kind)):
         return None, kind
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     decimal = pa.types.is_decimal128(kind)

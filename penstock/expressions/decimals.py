@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -11,8 +12,8 @@ from narwhals._expression_parsing import ExprKind, ExprNode
 from penstock.core.errors import SchemaError
 
 DIGITS = 38
-_OF_FLOATS = 15
 """Digits of the widest decimal."""
+_OF_FLOATS = 15
 QUOTIENT = 18
 """Digits that a quotient has behind the point, at least; more where one of the two that are divided has."""
 
@@ -48,7 +49,6 @@ def rounded(value: nw.Expr, digits: int) -> nw.Expr:
 
 def cast(value: nw.Expr, kind: Any, wanted: Any) -> nw.Expr:
     """Return numbers or texts as decimals, rounded where these have fewer digits."""
-    wanted = wanted() if isinstance(wanted, type) else wanted
     if kind == nw.String:
         most = DIGITS - wanted.precision + wanted.scale
         value, kind = value.cast(nw.Decimal(DIGITS, most)), nw.Decimal(DIGITS, most)
@@ -57,42 +57,23 @@ def cast(value: nw.Expr, kind: Any, wanted: Any) -> nw.Expr:
     return value.cast(wanted)
 
 
-Pair = Sequence[nw.Expr]
+EXACT = ("__mul__", "__truediv__", "__mod__", "__floordiv__")
+"""Functions of two decimals of which `exact` loses no digit."""
 
 
-def _scales(kinds: Sequence[Any]) -> list[int]:
-    return [each.scale if each.is_decimal() else 0 for each in kinds]
+def exact(name: str, left: nw.Expr, right: nw.Expr, kinds: Sequence[Any], *, may_be_zero: bool) -> nw.Expr:
+    """Return a function of `EXACT` of decimals, or of a decimal and an integer, by all digits; null by a zero."""
+    scales = [each.scale if each.is_decimal() else 0 for each in kinds]
+    if name == "__mul__":
+        return left * right if 0 in scales else _product(left, right, kinds, product_scale(*scales))
+    if name == "__truediv__":
+        left = left.cast(nw.Decimal(DIGITS, quotient_scale(*scales)))
+    divisor = nw.when(right != 0).then(right) if may_be_zero else right
+    quotient: nw.Expr = getattr(operator, name)(left, divisor)
+    return quotient
 
 
-def _multiplied(pair: Pair, kinds: Sequence[Any], *, is_known: bool) -> nw.Expr:
-    left, right = pair
-    if not all(kind.is_decimal() for kind in kinds) or 0 in _scales(kinds):
-        return left * right
-    wanted = nw.Decimal(DIGITS, product_scale(*_scales(kinds)))
-    # The product has as many digits as its wider factor: that is the one with the least before the point.
-    whole = [kind.precision - kind.scale for kind in kinds]
+def _product(left: nw.Expr, right: nw.Expr, kinds: Sequence[Any], scale: int) -> nw.Expr:
+    # It has as many digits as its wider factor: that is the one with the least before the point.
+    wanted, whole = nw.Decimal(DIGITS, scale), [kind.precision - kind.scale for kind in kinds]
     return left.cast(wanted) * right if whole[0] < whole[1] else left * right.cast(wanted)
-
-
-def _not_zero(divisor: nw.Expr, *, is_known: bool) -> nw.Expr:
-    return divisor if is_known else nw.when(divisor != 0).then(divisor)
-
-
-def _divided(pair: Pair, kinds: Sequence[Any], *, is_known: bool) -> nw.Expr:
-    wanted = nw.Decimal(DIGITS, quotient_scale(*_scales(kinds)))
-    return pair[0].cast(wanted) / _not_zero(pair[1], is_known=is_known)
-
-
-def _remainder(pair: Pair, kinds: Sequence[Any], *, is_known: bool) -> nw.Expr:
-    return pair[0] % _not_zero(pair[1], is_known=is_known)
-
-
-def _whole_quotient(pair: Pair, kinds: Sequence[Any], *, is_known: bool) -> nw.Expr:
-    return pair[0] // _not_zero(pair[1], is_known=is_known)
-
-
-EXACT: Mapping[str, Callable[..., nw.Expr]] = {
-    "__mul__": _multiplied, "__rmul__": _multiplied, "__truediv__": _divided, "__rtruediv__": _divided,
-    "__mod__": _remainder, "__rmod__": _remainder, "__floordiv__": _whole_quotient, "__rfloordiv__": _whole_quotient,
-}  # fmt: skip
-"""Functions of two decimals, made so that no digit is lost."""

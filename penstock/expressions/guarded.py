@@ -18,8 +18,8 @@ from narwhals._expression_parsing import ExprKind, ExprNode
 from penstock import frames
 from penstock.expressions import civil_time, decimals, integers
 from penstock.expressions.integers import Limits
-from penstock.expressions.terms import Term, call, kind_of
-from penstock.expressions.trees import type_of, walk
+from penstock.expressions.terms import Term, call, kind_of, unreflected
+from penstock.expressions.trees import UNNAMED, type_of, walk
 
 _SAFE = {
     "col", "lit", "alias", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__",
@@ -41,7 +41,6 @@ _BY_CLOCK: Mapping[str, Callable[..., nw.Expr]] = {
     "dt.truncate": civil_time.truncate,
 }
 """Functions of times in a zone, where clocks may skip and repeat an hour."""
-_MANY = (ExprKind.ALL, ExprKind.NTH, ExprKind.EXCLUDE, ExprKind.SELECTOR)
 
 
 def guarded(
@@ -92,15 +91,13 @@ def _is_safe(node: ExprNode) -> bool:
     return node.name not in _BY_CLOCK and (node.name in _SAFE or node.name.startswith(("str.", "dt.", "name.")))
 
 
-@lru_cache(maxsize=256)
-def _types(schema: pa.Schema) -> dict[str, Any]:
-    return dict(frames.no_rows(schema).schema)
+_types = lru_cache(maxsize=256)(frames.dtypes)
 
 
 class _Guard:
     def __init__(self, schema: pa.Schema, nan: frozenset[str]) -> None:
-        self._empty, self._nan = frames.no_rows(schema), nan
-        self._types, self.is_retyped = _types(schema), False
+        self._empty, self._types, self._nan = frames.no_rows(schema), _types(schema), nan
+        self.is_retyped = False
 
     def part(self, expression: nw.Expr) -> Term:
         """Return an expression as a term, guarded."""
@@ -130,7 +127,7 @@ class _Guard:
     def _singly(self, expression: nw.Expr) -> list[nw.Expr]:
         """Return an expression over several columns as one for each."""
         first, *others = expression._nodes
-        if first.kind not in _MANY and len(first.kwargs.get("names", ())) < 2:
+        if first.kind not in UNNAMED and len(first.kwargs.get("names", ())) < 2:
             return [expression]
         return [nw.Expr(*nw.col(name)._nodes, *others) for name in self._empty.select(nw.Expr(first)).columns]
 
@@ -139,7 +136,7 @@ class _Guard:
         name = node.name
         power = name == "__pow__" and isinstance(operands[1].constant, int) and operands[1].constant > 0
         floats = name == "cast" and node.kwargs["dtype"].is_float()
-        if not (name.replace("__r", "__") in _PASSES or power or floats):
+        if not (unreflected(name) in _PASSES or power or floats):
             operands = [self.cleaned(each) for each in operands]
         if name in _BY_CLOCK and civil_time.has_clock_changes(kind := self._type(operands[0])):
             return Term(_BY_CLOCK[name](operands[0].expr, *node.kwargs.values(), kind), kind=kind)
@@ -151,24 +148,24 @@ class _Guard:
             return self._cast(made, operands[0], node.kwargs["dtype"])
         if name == "round":
             return replace(made, value=decimals.rounded(operands[0].expr, node.kwargs["decimals"]))
-        if name in integers.CHECKED or name in decimals.EXACT:
+        if unreflected(name) in (*integers.CHECKED, *decimals.EXACT):
             return self._exact(made, node, operands, is_first=is_first)
         return made
 
     def _exact(self, made: Term, node: ExprNode, operands: list[Term], *, is_first: bool) -> Term:
         """Return integers that their type holds or are an error, and decimals with all of their digits."""
-        kind = self._type(made)
-        if kind.is_decimal() and node.name in decimals.EXACT:
-            left, right = reversed(operands) if node.name.startswith("__r") else operands
-            kinds = [self._type(each) for each in (left, right)]
-            pair = (left.expr, right.expr)
+        kind, name = self._type(made), unreflected(node.name)
+        in_order = operands if name == node.name else operands[::-1]
+        if kind.is_decimal() and name in decimals.EXACT:
+            left, right = in_order
+            kinds = [self._type(each) for each in in_order]
             self.is_retyped = True
-            exact = decimals.EXACT[node.name](pair, kinds, is_known=right.is_finite(but_zero=True))
+            exact = decimals.exact(name, left.expr, right.expr, kinds, may_be_zero=not right.is_finite(but_zero=True))
             return Term(exact, kind=self._asked(exact))
-        if not kind.is_integer() or node.name not in integers.CHECKED:
+        if not kind.is_integer() or name not in integers.CHECKED:
             return made
-        known = [self._limits(each) for each in operands]
-        limits = integers.CHECKED[node.name](node.name, known)
+        known = [self._limits(each) for each in in_order]
+        limits = None if None in known else integers.CHECKED[name](known)  # type: ignore[arg-type]
         if limits is not None and integers.hold(kind, limits):
             return replace(made, limits=limits)
         if limits is None:  # no type holds all of them
@@ -186,7 +183,7 @@ class _Guard:
         made = replace(made, kind=wanted() if isinstance(wanted, type) else wanted)
         kind = self._type(before) if wanted.is_float() or wanted.is_integer() or wanted.is_decimal() else None
         if wanted.is_decimal():
-            return replace(made, value=decimals.cast(before.expr, kind, wanted))
+            return replace(made, value=decimals.cast(before.expr, kind, made.kind))
         if wanted.is_integer() and (limits := self._limits(before)) is not None:
             return replace(made, limits=limits if integers.hold(wanted, limits) else None)
         return replace(made, may_be_nan=before.may_be_nan or kind == nw.String)
@@ -215,15 +212,11 @@ class _Guard:
         return next(iter(self._empty.lazy().select(expression).collect_schema().values()))
 
     def _limits(self, part: Term) -> Limits | None:
-        if isinstance(number := part.constant, int):
-            return int(number), int(number)
-        return part.limits or integers.limits(self._type(part))
+        return part.known_limits or integers.limits(self._type(part))
 
     def _union(self, parts: Sequence[Term]) -> Limits | None:
         """Return the limits of what is one of several integers; None of any other."""
-        known = [
-            each.limits or ((int(each.constant),) * 2 if isinstance(each.constant, int) else None) for each in parts
-        ]
+        known = [each.known_limits for each in parts]
         if None in known:
             return None
         return min(low for low, _ in known), max(high for _, high in known)  # type: ignore[misc]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -54,60 +55,44 @@ def wide(wanted: Sequence[Limits | None]) -> Any:
     )
 
 
-Known = Sequence[Limits | None]
+Known = Sequence[Limits]
 
 
-def _corners(how: Callable[[int, int], int], pairs: Known) -> Limits | None:
-    (left, right) = pairs
-    if left is None or right is None:
-        return None
-    ends = [how(one, other) for one, other in product(left, right)]
-    return min(ends), max(ends)
+def _corners(how: Callable[[int, int], int], known: Known) -> Limits:
+    def both(left: Limits, right: Limits) -> Limits:
+        ends = [how(*pair) for pair in product(left, right)]
+        return min(ends), max(ends)
+
+    return reduce(both, known)
 
 
-def _add(name: str, pairs: Known) -> Limits | None:
-    return reduce(lambda one, other: _corners(lambda a, b: a + b, [one, other]), pairs)
+def _negate(known: Known) -> Limits:
+    return _corners(operator.sub, [(0, 0), *known])
 
 
-def _subtract(name: str, pairs: Known) -> Limits | None:
-    return _corners(lambda a, b: a - b, pairs[::-1] if name == "__rsub__" else pairs)
+def _absolute(known: Known) -> Limits:
+    return 0, max(map(abs, known[0]))
 
 
-def _multiply(name: str, pairs: Known) -> Limits | None:
-    return _corners(lambda a, b: a * b, pairs)
-
-
-def _negate(name: str, pairs: Known) -> Limits | None:
-    return None if pairs[0] is None else (-pairs[0][1], -pairs[0][0])
-
-
-def _absolute(name: str, pairs: Known) -> Limits | None:
-    return None if pairs[0] is None else (0, max(map(abs, pairs[0])))
-
-
-def _divide(name: str, pairs: Known) -> Limits | None:
-    left, right = pairs[::-1] if name == "__rfloordiv__" else pairs
-    if left is None or right is None:
-        return None
+def _divide(known: Known) -> Limits:
+    left, right = known
     if right[0] >= 0:
         return min(left[0], 0), max(left[1], 0)
     most = max(map(abs, left))
     return -most, most
 
 
-def _raise(name: str, pairs: Known) -> Limits | None:
-    base, exponent = pairs[::-1] if name == "__rpow__" else pairs
-    if base is None or exponent is None or not 0 <= exponent[0] == exponent[1]:
-        return None
+def _raise(known: Known) -> Limits | None:
+    base, (exponent, highest) = known
     most = max(map(abs, base))
-    if exponent[0] > _LONGEST_POWER or most ** exponent[0] >= 2**_LONGEST_POWER:
+    if not 0 <= exponent == highest <= _LONGEST_POWER or most**exponent >= 2**_LONGEST_POWER:
         return None
-    return -(most ** exponent[0]), most ** exponent[0]
+    return -(most**exponent), most**exponent
 
 
-CHECKED: Mapping[str, Callable[[str, Known], Limits | None]] = {
-    "__add__": _add, "__radd__": _add, "sum_horizontal": _add, "__sub__": _subtract, "__rsub__": _subtract,
-    "__mul__": _multiply, "__rmul__": _multiply, "__neg__": _negate, "abs": _absolute, "__floordiv__": _divide,
-    "__rfloordiv__": _divide, "__pow__": _raise, "__rpow__": _raise,
+CHECKED: Mapping[str, Callable[[Known], Limits | None]] = {
+    "__add__": partial(_corners, operator.add), "sum_horizontal": partial(_corners, operator.add),
+    "__sub__": partial(_corners, operator.sub), "__mul__": partial(_corners, operator.mul),
+    "__neg__": _negate, "abs": _absolute, "__floordiv__": _divide, "__pow__": _raise,
 }  # fmt: skip
 """Functions of integers that their type may not hold, and between which limits what they give lies."""

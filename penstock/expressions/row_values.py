@@ -151,9 +151,7 @@ class _Compiler:
             return self._numeric(_OF_NUMBERS[name], *arguments)
         if name == "coalesce":
             parts = self._alike(arguments)
-            return _Node(
-                lambda row: next((v for part in parts if (v := part.of(row)) is not None), None), parts[0].kind
-            )
+            return _Node(partial(_first_known, [part.of for part in parts]), parts[0].kind)
         if name == "len":
             return _Node(_with_nulls(len, self.value(arguments[0]).of), "int")
         if name in _OF_TEXTS:

@@ -8,13 +8,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-from narwhals._expression_parsing import ExprKind
 
 from penstock import frames
 from penstock.core.errors import ConfigError, SchemaError, class_name
-from penstock.expressions.trees import columns_in, walk
+from penstock.expressions.trees import UNNAMED, columns_in, walk
 
-_UNNAMED = (ExprKind.ALL, ExprKind.NTH, ExprKind.EXCLUDE, ExprKind.SELECTOR)
 _ROWS = 12
 _TEXTS = (("0", "1"), ("2024-01-01", "2023-12-31"), ("2024-01-01 00:00:00", "2023-12-31 23:59:59"), ("a b", "c"))
 
@@ -27,7 +25,7 @@ def named_columns(expression: Any, schema: pa.Schema) -> pa.Schema:
     >>> named_columns(nw.col("b") > 1, pa.schema({"a": pa.int64(), "b": pa.int64()})).names
     ['b']
     """
-    if not isinstance(expression, nw.Expr) or any(node.kind in _UNNAMED for node in walk(expression)):
+    if not isinstance(expression, nw.Expr) or any(node.kind in UNNAMED for node in walk(expression)):
         return schema
     places = sorted({schema.get_field_index(name) for name in columns_in(expression)})
     if not places or places[0] < 0:
@@ -95,11 +93,10 @@ def check_rowwise(predicate: nw.Expr, schema: pa.Schema) -> None:
     rows = frames.from_arrow(pa.table(sample, schema=schema))
     _check_boolean(rows, predicate)
     try:
-        together = _met(rows, predicate)
-        alone = [met for place in range(len(rows)) for met in _met(rows[place : place + 1], predicate)]
+        depends = _depends_on_others(rows, predicate)
     except frames.ERRORS:
         return
-    if together != alone:
+    if depends:
         raise SchemaError(
             "the condition on a row depends on the rows beside it",
             hint="It sees one partition at a time, so that it would depend on how the data is cut. Compute what it"
@@ -118,10 +115,6 @@ def _check_boolean(rows: nw.DataFrame[Any], predicate: nw.Expr) -> None:
             f"the condition on a row is {columns}, expected one Boolean",
             hint='Compare it with something: nw.col("x") != 0.',
         )
-
-
-def _met(rows: nw.DataFrame[Any], predicate: nw.Expr) -> list[bool | None]:
-    return rows.with_columns(predicate.alias("met"))["met"].to_list()
 
 
 def check_rowwise_value(value: nw.Expr, schema: pa.Schema, what: str) -> None:
@@ -143,11 +136,10 @@ def check_rowwise_value(value: nw.Expr, schema: pa.Schema, what: str) -> None:
         sample = [_column(field.type, place, texts) for place, field in enumerate(schema)]
         rows = frames.from_arrow(pa.table(sample, schema=schema))
         try:
-            together = _values(rows, value)
-            alone = [one for place in range(len(rows)) for one in _values(rows[place : place + 1], value)]
+            depends = _depends_on_others(rows, value)
         except frames.ERRORS:
             continue
-        if together != alone:
+        if depends:
             raise SchemaError(
                 f"{what} depends on the rows beside it",
                 hint="It sees one partition at a time, so that it would depend on how the data is cut. Use lag, lead or"
@@ -165,6 +157,11 @@ def is_elementwise(expression: nw.Expr) -> bool:
     (True, False)
     """
     return all(node.is_elementwise() for node in expression._nodes)
+
+
+def _depends_on_others(rows: nw.DataFrame[Any], value: nw.Expr) -> bool:
+    alone = [one for place in range(len(rows)) for one in _values(rows[place : place + 1], value)]
+    return alone != _values(rows, value)
 
 
 def _values(rows: nw.DataFrame[Any], value: nw.Expr) -> list[Any]:

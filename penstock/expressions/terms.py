@@ -14,25 +14,13 @@ from narwhals._expression_parsing import ExprNode
 from penstock.expressions.integers import Limits, hold
 from penstock.expressions.trees import with_exprs
 
+_WHOLE = {"abs", "__neg__", "__add__", "__sub__", "__mul__", "fill_null", "coalesce", "when_then"}
+"""Functions with an integer result for integers of one type."""
 _SAME = {
-    "abs", "__neg__", "sqrt", "log", "exp", "sin", "cos", "floor", "ceil", "round", "fill_nan", "fill_null", "alias",
-    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__mod__", "__rmod__", "__floordiv__",
-    "__rfloordiv__", "__truediv__", "__rtruediv__", "coalesce",
+    *_WHOLE, "sqrt", "log", "exp", "sin", "cos", "floor", "ceil", "round", "fill_nan", "alias", "__mod__",
+    "__floordiv__", "__truediv__",
 }  # fmt: skip
 """Functions with a float64 result for float64, also mixed with integers."""
-_WHOLE = {
-    "abs",
-    "__neg__",
-    "__add__",
-    "__radd__",
-    "__sub__",
-    "__rsub__",
-    "__mul__",
-    "__rmul__",
-    "fill_null",
-    "coalesce",
-}
-"""Functions with an integer result for integers of one type."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +54,12 @@ class Term:
         return node.kwargs["value"] if node.name == "lit" and not more else None
 
     @property
+    def known_limits(self) -> Limits | None:
+        """The least and the greatest value, where more is known of them than the type."""
+        number = self.constant
+        return (int(number), int(number)) if isinstance(number, int) else self.limits
+
+    @property
     def fits_others(self) -> bool:
         """Whether it is an integer that has no type of its own."""
         typed = isinstance(self.value, nw.Expr) and self.value._nodes[0].kwargs.get("dtype") is not None
@@ -83,16 +77,21 @@ class Term:
         return known and not (but_zero and number == 0)
 
 
+def unreflected(name: str) -> str:
+    """Return the name of an operator whose operands stand in their order: ``__sub__`` for ``__rsub__``."""
+    return name.replace("__r", "__")
+
+
 def kind_of(name: str, operands: Sequence[Term]) -> Any:
     """Return the type that a function of plain numbers gives; None where that is to be asked for."""
     values = operands[1:] if name == "when_then" else operands
     kinds = {nw.Float64() if isinstance(each.constant, float) else each.kind for each in values if not each.fits_others}
-    if None in kinds or not (name in _SAME or name == "when_then"):
+    if None in kinds or unreflected(name) not in _SAME:
         return None
     if nw.Float64() in kinds and all(kind == nw.Float64 or kind.is_integer() for kind in kinds):
         return nw.Float64()
     (kind, *others) = kinds or {None}
-    whole = kind is not None and not others and kind.is_integer() and (name in _WHOLE or name == "when_then")
+    whole = kind is not None and not others and kind.is_integer() and unreflected(name) in _WHOLE
     literals = [each.constant for each in values if each.fits_others]
     return kind if whole and all(hold(kind, (each, each)) for each in literals) else None
 

@@ -16,6 +16,9 @@ from penstock.core.errors import SchemaError
 from penstock.core.schemas import canonical, require
 from penstock.expressions.values import check_width
 
+UNNAMED = (ExprKind.ALL, ExprKind.NTH, ExprKind.EXCLUDE, ExprKind.SELECTOR)
+"""Nodes of columns that are not named."""
+
 
 def walk(expression: nw.Expr) -> Iterator[ExprNode]:
     """Yield all nodes of an expression, those of arguments too."""

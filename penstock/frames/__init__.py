@@ -277,9 +277,6 @@ def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
     return nw.from_native(cudf.log1p(native, columns), eager_only=True)
 
 
-_AS = {"narwhals", "polars", "pandas", "arrow", "cudf"}
-
-
 def present(frame: nw.DataFrame, form: str) -> Any:
     """Return `frame` in the form a user's function asks for: narwhals, polars, pandas, arrow or cudf.
 
@@ -314,7 +311,7 @@ def _from_pandas(frame: nw.DataFrame) -> pa.Table:
 
 def check_form(form: str) -> None:
     """Raise ConfigError unless `form` is one that :func:`present` knows."""
-    check_one_of("frame", form, sorted(_AS))
+    check_one_of("frame", form, ("arrow", "cudf", "narwhals", "pandas", "polars"))
 
 
 def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:

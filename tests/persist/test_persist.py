@@ -16,11 +16,10 @@ import pytest
 import penstock as ps
 from penstock import stages as st
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import read_fragment
 from penstock.errors import BadRowsError, ConfigError, IncompleteInputError
 from penstock.io.formats.csv import CsvSource
-from penstock.io.persisted import row_store, spill
-from penstock.io.persisted.spill import SpillFolder
+from penstock.io.persisted import row_store
+from penstock.io.persisted.row_store import SpillFolder
 from penstock.io.sources.parquet import ParquetSource
 
 ROWS = 60
@@ -90,7 +89,7 @@ def test_row_numbers_are_those_of_the_file(data, reads):
     persisted.select("n").to_arrow()
     reads.clear()
     fragment = persisted.fragments[4]
-    frame = read_fragment(persisted.reader, fragment, ["n", "__row__"], "cpu", RowLog())
+    frame = persisted.reader.read_accounted(fragment, ["n", "__row__"], "cpu", RowLog())
     assert frame["__row__"].to_list() == list(range(40, 50))
     assert not reads
 
@@ -100,7 +99,7 @@ def test_a_part_of_a_fragment_is_taken_from_the_whole(data, reads):
     persisted.select("x", "s").to_arrow()
     reads.clear()
     (part,) = [fragment for run in ps.io.fragments.deal(persisted.fragments, 60)[33:34] for fragment in run]
-    frame = read_fragment(persisted.reader, part, ["s", "x"], "cpu", RowLog())
+    frame = persisted.reader.read_accounted(part, ["s", "x"], "cpu", RowLog())
     assert frame.rows() == [tuple(row.values()) for row in table().select(["s", "x"]).slice(33, 1).to_pylist()]
     assert not reads
 
@@ -311,7 +310,7 @@ class TestBudget:
             together.wait(30)
             raise OSError("no space left")
 
-        monkeypatch.setattr(spill, "write_ipc", fail)
+        monkeypatch.setattr(row_store, "write_ipc", fail)
         column = nw.from_native(pl.Series("x", [1]), series_only=True)
         with ThreadPoolExecutor(2) as threads:
             assert list(threads.map(folder.write, [column] * 2, [8] * 2)) == [None, None]
@@ -335,7 +334,7 @@ class TestBudget:
         data = local.read_parquet(tmp_path / "a.parquet")
 
         def column(dataset):
-            return read_fragment(dataset.reader, dataset.fragments[0], ["x"], "cpu", RowLog()).to_native()["x"]
+            return dataset.reader.read_accounted(dataset.fragments[0], ["x"], "cpu", RowLog()).to_native()["x"]
 
         plain = column(data)
         assert plain.n_chunks() == 8
@@ -502,7 +501,7 @@ def test_texts_are_coded_once_as_long_as_they_are_held(data, monkeypatch):
     assert model.transform(persisted).to_arrow() == model.transform(data).to_arrow()
     assert len(times) == 6
     texts = [
-        read_fragment(persisted.reader, fragment, ["s"], "cpu", RowLog()).to_native()["s"]
+        persisted.reader.read_accounted(fragment, ["s"], "cpu", RowLog()).to_native()["s"]
         for fragment in persisted.fragments
     ]
     assert all(coded.codes(column) is not None for column in texts)

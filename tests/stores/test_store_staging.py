@@ -22,9 +22,9 @@ from penstock.engines.base import Engine
 from penstock.engines.local import results
 from penstock.engines.local.settings import LocalSettings
 from penstock.errors import ConfigError, ExecutionError, OutputError, UserCodeError
+from penstock.io.sinks import staging_place
 from penstock.io.sinks.locks import Owner
-from penstock.io.sinks.stores import temporary
-from penstock.io.sinks.stores.temporary import TemporaryStoreFolder
+from penstock.io.sinks.staging_place import TemporaryStoreFolder
 from tests.eventually import until
 from tests.stores.conftest import Place
 from tests.stores.shelf import Shelf
@@ -204,19 +204,19 @@ def test_what_a_killed_process_left_is_removed_by_the_next(shelf: Place, monkeyp
 
     assert in_child(leave) == 0
     assert len(shelf.files()) == 2
-    monkeypatch.setattr(temporary, "_visited", set())
+    monkeypatch.setattr(staging_place, "_visited", set())
     with TemporaryStoreFolder(shelf.url) as folder:
         assert list(shelf.files()) == [f".penstock-staging/{os.path.basename(folder.store.path)}.owner"]
 
 
-@pytest.mark.parametrize(("patience", "left"), [(temporary.ABANDONED_SECONDS, 2), (-1.0, 0)])
+@pytest.mark.parametrize(("patience", "left"), [(staging_place.ABANDONED_SECONDS, 2), (-1.0, 0)])
 def test_a_folder_of_another_host_is_removed_when_it_is_old(
     shelf: Place, monkeypatch: pytest.MonkeyPatch, patience: float, left: int
 ) -> None:
     shelf.put("penstock-0123456789abcdef/rows/part-000000.parquet", b"rows")
     shelf.put(".penstock-staging/penstock-0123456789abcdef.owner", Owner("elsewhere", 1, None).encode())
-    monkeypatch.setattr(temporary, "ABANDONED_SECONDS", patience)
-    monkeypatch.setattr(temporary, "_visited", set())
+    monkeypatch.setattr(staging_place, "ABANDONED_SECONDS", patience)
+    monkeypatch.setattr(staging_place, "_visited", set())
     TemporaryStoreFolder(shelf.url).remove()
     assert len(shelf.files()) == left
 

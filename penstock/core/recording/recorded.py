@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from penstock.core.recording.task_record import TaskRecord
-from penstock.core.recording.task_recording import Ticket
+from penstock.core.recording.task_recording import TaskRecord, Ticket
 
 Value = TypeVar("Value")
 

@@ -11,8 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.recording.recorded import Recorded
-from penstock.core.recording.task_record import TaskRecord
-from penstock.core.recording.task_recording import Counters, Ticket
+from penstock.core.recording.task_recording import Counters, TaskRecord, Ticket
 from penstock.core.redaction import presentable
 
 if TYPE_CHECKING:

@@ -87,16 +87,13 @@ def find_warnings(
     label : str or None
         It may be missing, skewed and the like; correlations with it are left to ``"leaking"``.
     """
-    flat = {column.name for column in columns if _is_flat(column)}
+    flat = {column.name for column in columns if not column.count or (column.distinct == 1 and not column.missing)}
     groups = [tuple(name for name in group if name not in flat) for group in equal]
     found = [warning for column in columns for warning in _of_column(column, label)]
-    found += [_duplicated(group) for group in groups if len(group) > 1]
+    same = "they have the same value in every row"
+    found += [ColumnWarning("duplicated", group, float(len(group)), same) for group in groups if len(group) > 1]
     found += _correlated(correlations, groups, label)
     return tuple(sorted(found, key=lambda warning: list(_ADVICE).index(warning.name)))
-
-
-def _is_flat(column: ColumnDescription) -> bool:
-    return not column.count or (column.distinct == 1 and not column.missing)
 
 
 def _of_column(column: ColumnDescription, label: str | None) -> Iterator[ColumnWarning]:
@@ -131,10 +128,6 @@ def _of_feature(column: ColumnDescription) -> Iterator[ColumnWarning]:
 
 def _warning(column: ColumnDescription, name: str, value: float, message: str) -> ColumnWarning:
     return ColumnWarning(name, (column.name,), float(value), message)
-
-
-def _duplicated(group: tuple[str, ...]) -> ColumnWarning:
-    return ColumnWarning("duplicated", group, float(len(group)), "they have the same value in every row")
 
 
 def _correlated(

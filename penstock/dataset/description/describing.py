@@ -94,13 +94,7 @@ class Describing:
 
         dataset = cast("Dataset", self)
         check_options(quantiles, top)
-        names = (
-            tuple(dataset.schema.names) if columns is None else resolve(_several(columns), dataset.schema, "describe")
-        )
+        names = tuple(dataset.schema.names) if columns is None else resolve(columns, dataset.schema, "describe")
         if full or label is not None:
             return describe_fully(dataset, names, tuple(quantiles), top, label)
         return describe(dataset, names, tuple(quantiles), top)
-
-
-def _several(columns: Columns) -> Columns:
-    return [columns] if isinstance(columns, str) else columns

@@ -41,7 +41,7 @@ def describe_fully(
     if label is not None:
         _check_label(dataset, label)
         columns = tuple(dict.fromkeys([*columns, label]))
-    kinds = _Kinds.of(dataset.schema, columns)
+    kinds = _Kinds(dataset.schema, {name: dataset.schema.field(name).type for name in columns})
     timed = kinds.with_epochs(dataset)
     rows, found = gathered(timed, kinds.statistics(), quantiles, top)
     told = {} if label is None else associations(timed, kinds.known(found), label)
@@ -78,10 +78,6 @@ class _Kinds:
 
     schema: pa.Schema
     types: Mapping[str, pa.DataType]
-
-    @classmethod
-    def of(cls, schema: pa.Schema, columns: tuple[str, ...]) -> _Kinds:
-        return cls(schema, {name: schema.field(name).type for name in columns})
 
     def where(self, *tests: Callable[[pa.DataType], bool]) -> tuple[str, ...]:
         """Return the columns of a type that passes one of the tests."""

@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from penstock.core.errors import ConfigError
 from penstock.core.locations import read_location
-from penstock.dataset.outputs.placement import Placement, placement_of
+from penstock.dataset.outputs.placement import Placement
 from penstock.io.formats import Format, find_format
 from penstock.io.formats.table_format import TableFormat
 
@@ -64,10 +65,11 @@ class Destination:
     ) -> Self:
         """Return where rows go; parameters are those of `Dataset.write`, and ConfigError says what is wrong in them."""
         kind = find_format(format)
-        placement = placement_of(
-            mode=mode, overwrite=overwrite, partition_by=partition_by, keys=keys, sort_by=sort_by,
-            max_rows_per_file=max_rows_per_file, run_id=run_id,
-        )  # fmt: skip
+        if overwrite and mode not in ("error", "overwrite"):
+            raise ConfigError(f"overwrite=True and mode={mode!r} ask for two things", hint="Leave overwrite out.")
+        placement = Placement(
+            "overwrite" if overwrite else mode, partition_by, keys, sort_by, max_rows_per_file, run_id
+        )
         return cls(
             path=read_location(path, "target"),
             format=kind,
@@ -77,10 +79,6 @@ class Destination:
             storage_options=dict(storage_options or {}),
             rules=rules,
         )
-
-    def checked(self, dataset: Dataset) -> Dataset:
-        """Return the dataset with the check of its rows; see `checked`."""
-        return checked(dataset, self.rules)
 
     def check_rules(self, dataset: Dataset) -> None:
         """Raise what `checked` raises before it reads rows."""

@@ -92,7 +92,8 @@ class MergeByKeys:
         """Read the dataset once, and stage its rows by their keys."""
         schema, keys = self.dataset.schema, tuple(self.description.placement.keys)
         rows = sum(fragment.rows for fragment in self.dataset.fragments)
-        buckets = KeyBuckets(keys, _number_of_buckets(rows * row_bytes(schema)), self.layout.prefix)
+        count = min(_MOST_BUCKETS, 1 + rows * row_bytes(schema) // _BUCKET_BYTES)
+        buckets = KeyBuckets(keys, count, self.layout.prefix)
         writer = ParquetWriter(staged_schema(schema))
         written = write_parts(self.dataset, writer, self.rows, self.quarantine, buckets)
         return NewRows(self.rows, self.storage, schema, keys, tuple(written.files)), written
@@ -140,10 +141,6 @@ class MergeByKeys:
         run_id = self.description.placement.run_id
         files += [replace(entry, run=run_id) for entry in inserted]
         return Addition(kept, gone, tuple(files), rows_replaced=rows, rows_unchanged=count_rows(there) - rows)
-
-
-def _number_of_buckets(size: int) -> int:
-    return min(_MOST_BUCKETS, 1 + size // _BUCKET_BYTES)
 
 
 def _is_touched(entry: FileEntry, folders: set[str]) -> bool:

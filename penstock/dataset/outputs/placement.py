@@ -67,13 +67,6 @@ class Placement:
         return Layout(self.partitioning(schema), sort_by, self.max_rows_per_file, prefix)
 
 
-def placement_of(*, mode: str, overwrite: bool, **parameters: Any) -> Placement:
-    """Return where rows go; ``overwrite=True`` is another way to say ``mode="overwrite"``."""
-    if overwrite and mode not in ("error", "overwrite"):
-        raise ConfigError(f"overwrite=True and mode={mode!r} ask for two things", hint="Leave overwrite out.")
-    return Placement(mode="overwrite" if overwrite else mode, **parameters)
-
-
 def _check_needs(placement: Placement) -> None:
     if placement.mode == "merge" and not placement.keys:
         raise ConfigError('mode="merge" needs keys', hint='Name the columns that tell rows apart: keys="id".')

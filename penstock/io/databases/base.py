@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -21,8 +24,8 @@ from penstock.core.errors import (
     SchemaDriftError,
 )
 from penstock.core.redaction import redact, redact_error, secrets_in_url
-from penstock.core.schemas import check_unique
-from penstock.io.databases.holding import holds_type
+from penstock.core.schemas import check_unique, widen
+from penstock.io.sinks.locks import FileLock
 
 _QUERY = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 _ABSENT = ("42P01", "3F000", "no such table", "does not exist")
@@ -264,6 +267,53 @@ class Database(ABC):
                 (MissingInputError, "See the name.") if absent and kind is InputError else (kind, self.hint(said))
             )
             raise chosen(f"{self.shown}: {said}", hint=hint, path=self.shown) from error
+
+
+def holds_type(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Return whether a type holds the values of another: a decimal with as many digits before and after the point.
+
+    Examples
+    --------
+    >>> holds_type(pa.decimal128(12, 2), pa.decimal128(10, 0))
+    True
+    """
+    if pa.types.is_decimal(wide) and pa.types.is_decimal(narrow):
+        whole = wide.precision - wide.scale >= narrow.precision - narrow.scale
+        return bool(whole and wide.scale >= narrow.scale)
+    return bool(widen(wide, narrow) == wide)
+
+
+@dataclass(frozen=True)
+class FileDatabase(Database):
+    """A file: ``scheme:///relative.db``, ``scheme:////absolute.db``."""
+
+    scheme: ClassVar[str]
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        path = os.path.abspath(self.uri.removeprefix(f"{self.scheme}:///"))
+        return path[1:] if path.startswith("//") else path
+
+    def check_file(self) -> None:
+        """Raise MissingInputError where there is none."""
+        if not os.path.isfile(self.path):
+            raise MissingInputError(
+                f"there is no file {self.path}",
+                hint=f"An absolute path has four slashes: {self.scheme}:////data/shop.db.",
+                path=self.path,
+            )
+
+    @contextmanager
+    def lock(self, table: TableName, run_id: str) -> Iterator[None]:
+        """Hold the lock of a file beside the database, which is there as long as somebody has it."""
+        held = FileLock.acquire(Path(f"{self.path}.{quote(table.name, safe='')}.penstock-lock"))
+        if held is None:
+            raise another_writes(table, self.path, run_id)
+        try:
+            yield
+        finally:
+            held.release()
 
 
 def another_writes(table: TableName, place: str, run_id: str) -> CommitConflictError:

@@ -19,9 +19,8 @@ import pyarrow as pa
 from penstock.core.errors import CommitConflictError, OutputError, SchemaError
 from penstock.core.extras import importing
 from penstock.core.schemas import canonical_type
-from penstock.io.databases.base import Column, Session, TableName, text_literal
-from penstock.io.databases.file import FileDatabase
-from penstock.io.sinks.arrow_table import stored_inside
+from penstock.io.databases.base import Column, FileDatabase, Session, TableName, text_literal
+from penstock.io.sinks.part_writer import stored_inside
 
 _NAMES = {
     pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT",

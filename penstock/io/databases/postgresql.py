@@ -15,7 +15,7 @@ from penstock.core.errors import OutputError, SchemaError
 from penstock.core.extras import importing
 from penstock.core.schemas import canonical_type
 from penstock.io.databases.base import Column, Database, Session, TableName, another_writes, text_literal
-from penstock.io.sinks.arrow_table import stored_inside
+from penstock.io.sinks.part_writer import stored_inside
 
 _NAMES = {
     pa.bool_(): "boolean", pa.int16(): "smallint", pa.int32(): "integer", pa.int64(): "bigint",

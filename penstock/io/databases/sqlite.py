@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import InputError, SchemaError
 from penstock.core.extras import importing
-from penstock.io.databases.base import Column, Session, TableName, text_literal
-from penstock.io.databases.file import FileDatabase
+from penstock.io.databases.base import Column, FileDatabase, Session, TableName, text_literal
 
 _KINDS = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
 _NAMES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.binary(): "BLOB"}

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.io.formats.base import TableOptions
 from penstock.io.formats.columnar import Columnar
 from penstock.io.fragments import Piece
-from penstock.io.sinks.arrow_table import ArrowTableWriter
+from penstock.io.sinks.part_writer import ArrowTableWriter
 from penstock.io.sources.columnar import ArrowSource, Footer, narrowest, overlapping, read_once, reading_footer
 from penstock.io.sources.files import InputFile, Storage
 

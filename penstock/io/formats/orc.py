@@ -13,7 +13,7 @@ from penstock.core.errors import DataValueError
 from penstock.io.formats.base import TableOptions
 from penstock.io.formats.columnar import Columnar
 from penstock.io.fragments import Piece
-from penstock.io.sinks.arrow_table import ArrowTableWriter, stored_inside
+from penstock.io.sinks.part_writer import ArrowTableWriter, stored_inside
 from penstock.io.sources.columnar import ArrowSource, Footer, narrowest, overlapping, read_once, reading_footer
 from penstock.io.sources.files import InputFile, Storage
 

@@ -2,7 +2,7 @@
 
 from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, file_entry
 from penstock.io.sinks.joint_commit import JointCommit
-from penstock.io.sinks.manifest import DATASET, MODEL, Manifest, read_manifest
+from penstock.io.sinks.manifest import DATASET, MODEL, Manifest, read_manifest, verify_files
 from penstock.io.sinks.os_errors import error_number, translate_os_error, translating
 from penstock.io.sinks.outputs import (
     OutputCommit,
@@ -18,7 +18,6 @@ from penstock.io.sinks.staging import new_run_id
 from penstock.io.sinks.strict_json import Json, encode_json, read_json
 from penstock.io.sinks.target import check_apart, locate
 from penstock.io.sinks.temporary import TemporaryFolder
-from penstock.io.sinks.verify import verify_files
 
 __all__ = [
     "DATASET",

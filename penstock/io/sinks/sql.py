@@ -30,9 +30,8 @@ from penstock.core.errors import (
 from penstock.core.schemas import check_unique, require
 from penstock.io.databases import Database, Session
 from penstock.io.databases.base import TableName, text_literal
-from penstock.io.sinks.arrow_table import cast_to_stored
 from penstock.io.sinks.failpoints import failpoint
-from penstock.io.sinks.part_writer import check_types
+from penstock.io.sinks.part_writer import cast_to_stored, check_types
 from penstock.io.sinks.texts import plain_text
 
 ATTEMPT = "_penstock_attempt"

@@ -26,10 +26,6 @@ _OF_A_PROCESS = re.compile("/(dev/(std(in|out|err)$|fd/)|proc/)")
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
-def _kind(path: str, mode: int) -> str:
-    return _KINDS.get(stat.S_IFMT(mode), f"what one process has open as {os.path.basename(path)}")
-
-
 @dataclass(frozen=True)
 class InputFile:
     """One file as it was when the dataset was planned."""
@@ -62,8 +58,9 @@ class InputFile:
         except OSError as error:
             raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
         if not stat.S_ISREG(status.st_mode) or _OF_A_PROCESS.match(path):
+            kind = _KINDS.get(stat.S_IFMT(status.st_mode), f"what one process has open as {os.path.basename(path)}")
             raise InputError(
-                f"{path} is {_kind(path, status.st_mode)}, expected a file on disk",
+                f"{path} is {kind}, expected a file on disk",
                 hint="Write it to a file first: data is read more than once, and by other processes than this one.",
                 path=path,
             )

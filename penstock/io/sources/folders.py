@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock.core.errors import IncompleteInputError
+from penstock.core.errors import IncompleteInputError, InputError
 from penstock.io.sinks import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
 from penstock.io.sinks.stores.names import is_control, run_of
 from penstock.io.sources.files import InputFile
@@ -240,3 +241,48 @@ def exists(filesystem: Any, path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # the last from stores that refuse a pattern as a name
         return False
     return True
+
+
+_ICEBERG_METADATA = re.compile(r"(v\d+|\d+-[0-9a-f-]{36})(\.gz)?\.metadata\.json(\.gz)?")
+_HINTS = {
+    "Delta": "Read it by its log: engine.read_delta({path!r}).",
+    "Iceberg": "Read it by its metadata: engine.read_iceberg(identifier, catalog=...), or of one of the files"
+    " {path}/metadata/*.metadata.json.",
+    "Hudi": "Pass a list of the base files of its newest file slices, as Hudi's own reader names them.",
+}
+
+
+def refuse_tables(folders: Iterable[str], look: Folders) -> None:
+    """Raise InputError for a folder of files that belongs to a table, of which only its log says what is in it.
+
+    Examples
+    --------
+    >>> refuse_tables(["/"], Folders("/"))
+    """
+    seen = set()
+    for folder in folders:
+        for place in (folder, *look.above(folder)):
+            if place in seen:
+                break
+            seen.add(place)
+            if (kind := _kind(place, look)) is not None:
+                raise _refusal(look.show(place), kind)
+
+
+def _kind(folder: str, look: Folders) -> str | None:
+    if look.holds(folder, "_delta_log"):
+        return "Delta"
+    if look.holds(folder, ".hoodie"):
+        return "Hudi"
+    if look.holds(folder, "metadata") and any(map(_ICEBERG_METADATA.fullmatch, look.names(f"{folder}/metadata"))):
+        return "Iceberg"
+    return None
+
+
+def _refusal(folder: str, kind: str) -> InputError:
+    return InputError(
+        f"{folder} is a table of {kind}: its files also hold rows that were deleted or replaced, and its log alone says"
+        " which files and rows are in the table",
+        hint=_HINTS[kind].format(path=folder),
+        path=folder,
+    )

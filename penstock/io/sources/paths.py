@@ -18,11 +18,10 @@ from penstock.core.schemas import shorten
 from penstock.io.sinks import FileEntry, Manifest
 from penstock.io.sinks.partitions import listed_columns, partitioning_of
 from penstock.io.sources.files import InputFile, Storage
-from penstock.io.sources.folders import Folders, StoreFolders
+from penstock.io.sources.folders import Folders, StoreFolders, refuse_tables
 from penstock.io.sources.globs import hidden
 from penstock.io.sources.hive import hive_keys
 from penstock.io.sources.stores import connect, patiently, why
-from penstock.io.sources.tables import refuse_tables
 
 
 def expand(

@@ -13,7 +13,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError, IncompleteInputError, SchemaDriftError
 from penstock.core.schemas import check_type, declared, require
 from penstock.io.databases import Column, Database, Session, find_database
-from penstock.io.databases.holding import holds_type
+from penstock.io.databases.base import holds_type
 from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, row_bytes
 from penstock.io.sources.files import check_rows
 
@@ -91,9 +91,11 @@ def plan_sql(
         database.check_names(session, query, [column.name for column in columns])
         known = pa.schema([(column.name, column.type) for column in columns])
         types = _schema(database, known, schema)
-        place = None if partition_on is None else known.get_field_index(*require(known, partition_on))
-        split = PartitionedQuery(relation, None if place is None else columns[place], partitions)
-        parts = split.plan(database, session, max(1, fragment_bytes // row_bytes(types)))
+        if partition_on is None:
+            parts = [Partition(None, int(session.first(f"SELECT COUNT(*) FROM {relation}")[0]))]
+        else:
+            column = columns[known.get_field_index(*require(known, partition_on))]
+            parts = _plan(database, session, relation, column, partitions, max(1, fragment_bytes // row_bytes(types)))
     by = None if partition_on is None else database.quote(partition_on)
     order = ", ".join(dict.fromkeys([*([by] if by else []), *(column.order for column in columns)]))
     places = {f"{database.shown} ({part.predicate or 'all rows'})": part for part in parts}
@@ -133,49 +135,41 @@ class Partition:
     rows: int
 
 
-@dataclass(frozen=True)
-class PartitionedQuery:
-    """What stands after FROM, and by which column it is cut to how many parts."""
+def _plan(
+    database: Database, session: Session, relation: str, column: Column, partitions: int | None, rows_of_a_part: int
+) -> list[Partition]:
+    """Return the partitions of a query that have rows; by bounds of a column, and one of its nulls.
 
-    relation: str
-    column: Column | None = None
-    partitions: int | None = None
+    Raises
+    ------
+    ConfigError
+        Rows cannot be partitioned by a column of this type.
+    """
+    if not database.partitions_by(column.type):
+        raise ConfigError(
+            f"partition_on is {column.name!r}, which is {column.type}, expected whole numbers, dates or timestamps of"
+            f" {database.title}",
+            hint="Take another column, or none: then one worker reads all rows.",
+            column=column.name,
+        )
+    name = database.quote(column.name)
+    found = session.fetch(f"SELECT COUNT(*) AS n, MIN({name}) AS low, MAX({name}) AS high FROM {relation}")
+    total = int(found["n"][0].as_py())
+    low, high = (database.convert(found[bound], column.type)[0] for bound in ("low", "high"))
+    cuts = [database.literal(cut) for cut in _cuts(low, high, partitions or max(1, -(-total // rows_of_a_part)))]
+    return _count(session, relation, _predicates(name, cuts), total)
 
-    def plan(self, database: Database, session: Session, rows_of_a_part: int) -> list[Partition]:
-        """Return the partitions that have rows; by bounds of the column, and one of its nulls.
 
-        Raises
-        ------
-        ConfigError
-            Rows cannot be partitioned by a column of this type.
-        """
-        if self.column is None:
-            return [Partition(None, int(session.first(f"SELECT COUNT(*) FROM {self.relation}")[0]))]
-        if not database.partitions_by(self.column.type):
-            raise ConfigError(
-                f"partition_on is {self.column.name!r}, which is {self.column.type}, expected whole numbers, dates or"
-                f" timestamps of {database.title}",
-                hint="Take another column, or none: then one worker reads all rows.",
-                column=self.column.name,
-            )
-        name = database.quote(self.column.name)
-        found = session.fetch(f"SELECT COUNT(*) AS n, MIN({name}) AS low, MAX({name}) AS high FROM {self.relation}")
-        total = int(found["n"][0].as_py())
-        count = self.partitions or max(1, -(-total // rows_of_a_part))
-        low, high = (database.convert(found[bound], self.column.type)[0] for bound in ("low", "high"))
-        cuts = [database.literal(cut) for cut in _cuts(low, high, count)]
-        return self._count(session, _predicates(name, cuts), total)
-
-    def _count(self, session: Session, predicates: Sequence[str], total: int) -> list[Partition]:
-        asked = [f"COALESCE(SUM(CASE WHEN {each} THEN 1 ELSE 0 END), 0)" for each in predicates]
-        counts = [int(count) for count in session.first(f"SELECT {', '.join(asked)} FROM {self.relation}")]
-        if sum(counts) != total:
-            raise IncompleteInputError(
-                f"the partitions of {self.relation} have {sum(counts)} rows, and all of it {total}",
-                hint="Read it again once nothing writes to it.",
-            )
-        parts = [Partition(each, count) for each, count in zip(predicates, counts, strict=True) if count]
-        return parts or [Partition(None, 0)]
+def _count(session: Session, relation: str, predicates: Sequence[str], total: int) -> list[Partition]:
+    asked = [f"COALESCE(SUM(CASE WHEN {each} THEN 1 ELSE 0 END), 0)" for each in predicates]
+    counts = [int(count) for count in session.first(f"SELECT {', '.join(asked)} FROM {relation}")]
+    if sum(counts) != total:
+        raise IncompleteInputError(
+            f"the partitions of {relation} have {sum(counts)} rows, and all of it {total}",
+            hint="Read it again once nothing writes to it.",
+        )
+    parts = [Partition(each, count) for each, count in zip(predicates, counts, strict=True) if count]
+    return parts or [Partition(None, 0)]
 
 
 def _cuts(low: pa.Scalar, high: pa.Scalar, count: int) -> list[pa.Scalar]:

@@ -19,6 +19,7 @@ from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.part_folder import LocalPartFolder, PartFolder
 from penstock.io.sinks.part_writer import PartWriter
+from penstock.io.sinks.partitions import read_name
 from penstock.io.sinks.stores.names import new_token
 from penstock.io.sinks.stores.part_folder import StorePartFolder
 from penstock.io.sinks.stores.store import ObjectStore
@@ -120,6 +121,12 @@ class TableCommitter(ABC):
     @abstractmethod
     def names(self) -> Collection[str]:
         """Return the names, without folders, of the files of all versions that the table still has."""
+
+    def _partition(self, folder: str) -> dict[str, pa.Scalar]:
+        """Return the values that a folder of parts stands for, by their columns."""
+        texts = [read_name(level)[1] for level in folder.split("/")] if self.partition_by else []
+        typed = zip(self.partition_by, texts, strict=True)
+        return {name: pa.scalar(text).cast(self.schema.field(name).type) for name, text in typed}
 
     @abstractmethod
     def _attempt(self, files: Sequence[FileEntry]) -> bool:

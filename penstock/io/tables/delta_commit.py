@@ -26,7 +26,6 @@ from penstock.core.redaction import redact
 from penstock.core.schemas import canonical
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.parquet import ParquetWriter
-from penstock.io.sinks.partitions import read_name
 from penstock.io.sources.files import Storage
 from penstock.io.tables.committer import TableCommitter, TableFolder, TableWrite, stored_schema
 from penstock.io.tables.delta_log import DeltaLog, table_path
@@ -240,9 +239,7 @@ class DeltaCommitter(TableCommitter):
 
     def _values(self, folder: str) -> dict[str, str | None]:
         """Return the values of a partition, by its folder, as the log spells them."""
-        texts = [read_name(level)[1] for level in folder.split("/")] if self.partition_by else []
-        typed = zip(self.partition_by, texts, strict=True)
-        return {name: self._spell(name, pa.scalar(text).cast(self.schema.field(name).type)) for name, text in typed}
+        return {name: self._spell(name, value) for name, value in self._partition(folder).items()}
 
     def _spell(self, name: str, value: pa.Scalar) -> str | None:
         if value.as_py() == "":

@@ -22,7 +22,6 @@ from penstock.core.extras import importing
 from penstock.core.schemas import canonical
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.part_writer import PartWriter
-from penstock.io.sinks.partitions import read_name
 from penstock.io.sources.files import Storage
 from penstock.io.tables.committer import TableCommitter, TableFolder, TableWrite, stored_schema
 from penstock.io.tables.iceberg_scan import load_catalog, read_iceberg_location
@@ -246,10 +245,8 @@ class IcebergCommitter(TableCommitter):
 
     def _values(self, folder: str) -> list[Any]:
         """Return the values of a partition, by its folder: days and times as numbers since 1970."""
-        texts = [read_name(level)[1] for level in folder.split("/")] if self.partition_by else []
         values = []
-        for name, text in zip(self.partition_by, texts, strict=True):
-            value = pa.scalar(text).cast(self.schema.field(name).type)
+        for value in self._partition(folder).values():
             if pa.types.is_temporal(value.type):
                 value = value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64())
             values.append(value.as_py())

@@ -14,8 +14,7 @@ from penstock.config.secrets import secret_values
 from penstock.core.errors import ConfigError, OutputError, PenstockError
 from penstock.core.notices import get_logger
 from penstock.core.redaction import secrets_in_url
-from penstock.io.sinks.stores.by_version import AzureWrites, GoogleWrites, S3Writes
-from penstock.io.sinks.stores.conditional import ConditionalWrites, Versioned
+from penstock.io.sinks.stores.conditional import AzureWrites, ConditionalWrites, GoogleWrites, S3Writes, Versioned
 from penstock.io.sinks.stores.locked import LockedWrites
 from penstock.io.sources.stores import ATTEMPTS, connect, modified, patiently, why
 
