@@ -1,16 +1,13 @@
 """The command that checks a run by alarms, and tells of those that are raised."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.runs.requests import RunsRequest
 
 if TYPE_CHECKING:
     from penstock.cli.live_tables import AlarmsResult
-    from penstock.runs import Run, RunStore
-
-ALARMS = "conf/alarms.yaml"
+    from penstock.core.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +23,10 @@ class AlarmsRequest(RunsRequest):
     """
 
     run: str
-    alarms: str = ALARMS
+    alarms: str = "conf/alarms.yaml"
 
 
-def check_run(request: AlarmsRequest) -> "AlarmsResult":
+def check_run(request: AlarmsRequest, progress: "Progress | None" = None) -> "AlarmsResult":
     """Check a run by the alarms of a file, and tell of those that are raised.
 
     Raises
@@ -39,18 +36,12 @@ def check_run(request: AlarmsRequest) -> "AlarmsResult":
     MissingInputError
         There is no such run.
     """
-    from penstock.runs import RunStore
-
-    store = RunStore(request.folder)
-    return alarms_of(store.get(request.run), store, request.alarms)
-
-
-def alarms_of(run: "Run", store: "RunStore", path: str | Path) -> "AlarmsResult":
-    """Return what becomes of the alarms of a file for a run of a store, and tell of those that are raised."""
     from penstock.cli.live_tables import AlarmsResult
+    from penstock.runs import RunStore
     from penstock.runs.alarms import check_alarms, history_of, raise_alarms, read_alarms
 
-    alarms = read_alarms(path)
+    store = RunStore(request.folder)
+    run, alarms = store.get(request.run), read_alarms(request.alarms)
     results = check_alarms(run, alarms, history_of(run, alarms, store))
     problems = raise_alarms(results, run, f"{store.location}/{run.id}")
     passed = not any(each.raised and each.alarm.severity == "error" for each in results)
