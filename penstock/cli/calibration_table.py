@@ -9,13 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from penstock.cli.results import TimedResult
 from penstock.cli.tables import show
 from penstock.core.redaction import visible
 from penstock.runs.placement.durations import show_duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateResult:
+class CalibrateResult(TimedResult):
     """Fits that were recorded, and what is predicted of them.
 
     Attributes
@@ -35,9 +36,6 @@ class CalibrateResult:
     runs: Sequence[Mapping[str, Any]]
     spread: float
     start: float
-    seconds: float
-    engine: str
-    device: str
 
 
 @show.register

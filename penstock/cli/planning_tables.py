@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -18,36 +19,6 @@ _JOULES = 3.6e6
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterRow:
-    """Machines, and what is predicted of a run on them.
-
-    Attributes
-    ----------
-    machines : mapping of str to int
-        How many of each type.
-    workers : int
-    device : str
-    seconds : float
-    interval : (float, float)
-        Bounds of the seconds.
-    cost : float
-    energy : float or None
-        Joules.
-    parts : mapping of str to float
-        The seconds by what they are for.
-    """
-
-    machines: Mapping[str, int]
-    workers: int
-    device: str
-    seconds: float
-    interval: tuple[float, float]
-    cost: float
-    energy: float | None
-    parts: Mapping[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
 class PlanResult:
     """The machines that a fit is best placed on.
 
@@ -55,9 +26,11 @@ class PlanResult:
     ----------
     deadline : float or None
         Seconds.
-    best : ClusterRow
-    alternatives : mapping of str to ClusterRow
-        By what was asked for instead.
+    best : mapping
+        How many ``machines`` of each type; ``workers``, ``device``, ``seconds``, their ``interval``, ``cost``,
+        ``energy`` in joules, and ``parts``: the seconds by what they are for.
+    alternatives : mapping of str to mapping
+        The same of other machines, by what was asked for instead.
     limited_by : sequence of str
         What keeps the best from being better: deadline, budget, machines.
     left_out : mapping of str to str
@@ -74,8 +47,8 @@ class PlanResult:
     minimise: str
     deadline: float | None
     budget: float | None
-    best: ClusterRow
-    alternatives: Mapping[str, ClusterRow]
+    best: Mapping[str, Any]
+    alternatives: Mapping[str, Mapping[str, Any]]
     limited_by: Sequence[str]
     left_out: Mapping[str, str]
     settings: Mapping[str, str]
@@ -86,9 +59,9 @@ class PlanResult:
 @show.register
 def _plan(result: PlanResult, console: Console) -> None:
     console.print(_plans({f"least {result.minimise}": result.best, **result.alternatives}))
-    parts = [f"{name} {show_duration(seconds)}" for name, seconds in result.best.parts.items() if seconds]
+    parts = [f"{name} {show_duration(seconds)}" for name, seconds in result.best["parts"].items() if seconds]
     facts = {
-        "the best": f"{', '.join(parts)}; on {result.best.workers} workers",
+        "the best": f"{', '.join(parts)}; on {result.best['workers']} workers",
         "limited by": ", ".join(result.limited_by),
         "rows": f"{result.rows:,} in {result.fragments:,} fragments",
         **{f"without {name}": reason for name, reason in result.left_out.items()},
@@ -106,13 +79,13 @@ def _plan(result: PlanResult, console: Console) -> None:
         console.print(visible("\n".join(("", result.settings["dask"])), keep="\n"))
 
 
-def _plans(rows: Mapping[str, ClusterRow]) -> Table:
+def _plans(rows: Mapping[str, Mapping[str, Any]]) -> Table:
     table = Table("plan", "machines", "time", "within", "cost", "kWh", box=None, header_style="bold", padding=(0, 2))
     for name, row in rows.items():
-        machines = ", ".join(f"{count} {each}" for each, count in row.machines.items())
-        on_gpus = " (GPUs)" if row.device == "gpu" else ""
-        within = f"{show_duration(row.interval[0])} to {show_duration(row.interval[1])}"
-        energy = "-" if row.energy is None else f"{row.energy / _JOULES:.3g}"
-        cells = (machines + on_gpus, show_duration(row.seconds), within, show_price(row.cost), energy)
+        machines = ", ".join(f"{count} {each}" for each, count in row["machines"].items())
+        on_gpus = " (GPUs)" if row["device"] == "gpu" else ""
+        within = f"{show_duration(row['interval'][0])} to {show_duration(row['interval'][1])}"
+        energy = "-" if row["energy"] is None else f"{row['energy'] / _JOULES:.3g}"
+        cells = (machines + on_gpus, show_duration(row["seconds"]), within, show_price(row["cost"]), energy)
         table.add_row(visible(name), *map(visible, cells))
     return table

@@ -8,7 +8,7 @@ from penstock.artefact.registry.document import ModelVersion, Promotion
 from penstock.artefact.registry.reference import ModelReference, require_alias
 from penstock.artefact.registry.registry import ModelRegistry, locate, now
 from penstock.artefact.registry.saved_model import SavedModel
-from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
+from penstock.cli.job_setup import Clock, JobSetup, read_data, settings_of_engine
 from penstock.cli.recording import recorded
 from penstock.cli.registry.requests import PromoteRequest
 from penstock.cli.registry.results import PromoteResult
@@ -127,7 +127,7 @@ class _Contest:
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, to be entered."""
         request = self.request
-        settings = self.setup.engine if self.setup else settings_of_engine(request, read_conf(request)["engine"])
+        settings = self.setup.engine if self.setup else settings_of_engine(request)
         return settings.start(progress)
 
     def settled(self) -> _Decision | None:
