@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from penstock.cli.results import TimedResult
-from penstock.cli.tables import show
+from penstock.cli.tables import headed_table, show
 from penstock.core.redaction import visible
 from penstock.runs.placement.durations import show_duration
 
@@ -40,7 +39,7 @@ class CalibrateResult(TimedResult):
 
 @show.register
 def _calibrate(result: CalibrateResult, console: Console) -> None:
-    table = Table("rows", "workers", "time", "predicted", box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("rows", "workers", "time", "predicted")
     for run in result.runs:
         times = (show_duration(run[name]) for name in ("seconds", "predicted"))
         table.add_row(f"{run['rows']:,}", str(run["workers"]), *times)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.alarming import AlarmsRequest
 from penstock.cli.calibrating import CalibrateRequest
 from penstock.cli.describing import DescribeRequest
 from penstock.cli.drift import DriftRequest
@@ -24,7 +23,7 @@ from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectReque
 from penstock.cli.refitting import RefitRequest
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import CheckRequest, EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
-from penstock.cli.runs.requests import CompareRunsRequest, ListRunsRequest, ShowRunRequest
+from penstock.cli.runs.requests import AlarmsRequest, CompareRunsRequest, ListRunsRequest, ShowRunRequest
 from penstock.cli.serving import ServeRequest
 from penstock.cli.watching import WatchRequest
 
@@ -227,7 +226,7 @@ def compare_runs() -> None:
     """Say by which fields two runs differ, and how their times compare."""
 
 
-@_job("alarming:check_run", AlarmsRequest, "run")
+@_job("runs.jobs:check_run", AlarmsRequest, "run")
 def alarms() -> None:
     """Check a run by alarms, and tell of those that are raised; exit code 3 if one is of severity error."""
 

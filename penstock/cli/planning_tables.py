@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.tables import show
+from penstock.cli.tables import facts_table, headed_table, show
 from penstock.core.redaction import visible
 from penstock.runs.placement.cluster_plan import show_price
 from penstock.runs.placement.durations import show_duration
@@ -62,25 +62,19 @@ def _plan(result: PlanResult, console: Console) -> None:
     parts = [f"{name} {show_duration(seconds)}" for name, seconds in result.best["parts"].items() if seconds]
     facts = {
         "the best": f"{', '.join(parts)}; on {result.best['workers']} workers",
-        "limited by": ", ".join(result.limited_by),
+        "limited by": ", ".join(result.limited_by) or None,
         "rows": f"{result.rows:,} in {result.fragments:,} fragments",
         **{f"without {name}": reason for name, reason in result.left_out.items()},
         "spark-submit": result.settings["spark_submit"],
-        "written": "\n".join(result.files),
+        "written": list(result.files) or None,
     }
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in facts.items():
-        if text:
-            table.add_row(name, visible(text, keep="\n"))
-    console.print(table)
+    console.print(facts_table(facts))
     if not result.files:
         console.print(visible("\n".join(("", result.settings["dask"])), keep="\n"))
 
 
 def _plans(rows: Mapping[str, Mapping[str, Any]]) -> Table:
-    table = Table("plan", "machines", "time", "within", "cost", "kWh", box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("plan", "machines", "time", "within", "cost", "kWh")
     for name, row in rows.items():
         machines = ", ".join(f"{count} {each}" for each, count in row["machines"].items())
         on_gpus = " (GPUs)" if row["device"] == "gpu" else ""
