@@ -39,8 +39,9 @@ def residual_histogram(table: pa.Table, metrics: Metrics) -> list[Figure]:
     bins = [row for row in known if row["weight"] >= 0 and row["upper"] > row["lower"]]
     if not bins:
         return [Figure(title)]
-    even = _is_even([row["upper"] - row["lower"] for row in bins])
-    tall = [row["weight"] if even else row["weight"] / (row["upper"] - row["lower"]) for row in bins]
+    widths = [row["upper"] - row["lower"] for row in bins]
+    even = max(widths) - min(widths) <= 0.01 * max(widths)
+    tall = [row["weight"] if even else row["weight"] / width for row, width in zip(bins, widths, strict=True)]
     within = panel(nice_domain(row[name] for row in bins for name in ("lower", "upper")), nice_domain([0, *tall]))
     bars = (
         within.bar((row["lower"], row["upper"]), height, _range_tip(row))
@@ -83,7 +84,3 @@ def _whisker(within: Panel, row: Row, radius: float) -> Markup:
 
 def _range_tip(row: Row) -> str:
     return f"{show_number(row['lower'])} to {show_number(row['upper'])}: weight {show_count(row['weight'])}"
-
-
-def _is_even(widths: Sequence[float]) -> bool:
-    return max(widths) - min(widths) <= 0.01 * max(widths)

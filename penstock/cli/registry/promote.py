@@ -55,16 +55,13 @@ def promote(request: PromoteRequest, progress: Progress | None = None) -> Promot
         promoted=decision.promoted,
         reason=decision.reason(contest.metric),
         champion=request.champion,
-        replaced=promotion.replaced,
+        **{name: getattr(promotion, name) for name in ("replaced", "gain", "metrics", "run_id")},
         manifest=decision.manifest,
         metric=contest.metric.name,
         is_larger_better=contest.metric.is_larger_better,
-        gain=promotion.gain,
         min_gain=request.min_gain,
-        metrics=promotion.metrics,
         champion_metrics=promotion.replaced_metrics,
         rows=promotion.rows or 0,
-        run_id=promotion.run_id,
         **clock.fields(engine),
     )
 

@@ -19,7 +19,7 @@ from penstock.report.descriptions.value_bars import BarRow, value_bars
 from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.matrix import column_head
 from penstock.report.page import render_sections
-from penstock.report.sections import Section
+from penstock.report.sections import sections_of
 from penstock.report.svg import box, drawing, join, words
 from penstock.report.text import MINUS, measure, show_count, show_label, show_share
 
@@ -41,13 +41,6 @@ def render_description(description: DataDescription, title: str, details: Mappin
         "Correlations": [] if description.correlations is None else correlation_figures(description.correlations),
     }
     return render_sections("Description", sections_of(parts), title=title, details={**facts, **details})
-
-
-def sections_of(parts: Mapping[str, list[Figure]]) -> list[Section]:
-    """Return sections of figures; those without any are left out."""
-    return [
-        Section(title, title.lower().replace(" ", "-"), [], figures, []) for title, figures in parts.items() if figures
-    ]
 
 
 def columns_of(figures: Iterable[Figure]) -> list[Figure]:
@@ -79,7 +72,8 @@ _WIDTH, _LABEL_EMS, _SHADE, _ROOMY = 880.0, 9.0, 0.75, 34.0
 
 def correlation_figures(found: Correlations) -> list[Figure]:
     """Return the matrix, of many columns that of the first, and the pairs that correlate most."""
-    found = _varying(found)
+    varying = [place for place, row in enumerate(found.matrix) if row[place] is not None]
+    found = found.at(varying)
     if len(found.columns) < 2:
         return []
     pairs = found.pairs(_LEAST)
@@ -90,11 +84,6 @@ def correlation_figures(found: Correlations) -> list[Figure]:
     grid = Grid(("Column", "Other column", "Correlation"), rows, max(len(pairs) - _TOLD, 0)) if rows else None
     strongest = Figure("Strongest", "" if rows else f"No two columns correlate by {_LEAST} or more.", grid=grid)
     return [_matrix(found), *([strongest] if rows else [])]
-
-
-def _varying(found: Correlations) -> Correlations:
-    """Return the columns that are not constant."""
-    return found.at([place for place, row in enumerate(found.matrix) if row[place] is not None])
 
 
 def _matrix(found: Correlations) -> Figure:
