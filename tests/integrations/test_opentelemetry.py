@@ -11,7 +11,7 @@ import pytest
 from servers import free_port, serving
 
 import penstock as ps
-from penstock.cli.recording import send
+from penstock.cli.ended_run import send
 from penstock.core.errors import ConfigError, OutputError
 
 otel = pytest.importorskip("penstock.integrations.opentelemetry")

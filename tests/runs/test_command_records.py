@@ -131,7 +131,7 @@ class TestAlarms:
         assert the_run().status == "done"
         assert "20200101T000000000000-00000000" in caplog.text
 
-    @pytest.mark.parametrize("broken", ["recording.send", "recording.history_of", "recording.raise_alarms"])
+    @pytest.mark.parametrize("broken", ["ended_run.send", "ended_run.history_of", "ended_run.raise_alarms"])
     def test_whatever_fails_at_the_end_of_a_run_fails_no_job_that_is_done(
         self, project, alarms, broken, caplog, monkeypatch
     ):
