@@ -77,7 +77,7 @@ check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and 
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q --doctest-modules penstock $(addprefix --ignore=penstock/integrations/airflow/,operator.py decorator.py)
+	$(BIN)/python -m pytest -q --doctest-modules penstock --ignore=penstock/integrations/airflow/operator.py
 	$(BIN)/python tools/stage_table.py --check
 	$(BIN)/python tools/error_table.py --check
 	$(BIN)/python tools/coming_from.py --check

@@ -16,8 +16,7 @@ from eventually import until_ended
 from penstock.cli.commands import app
 from penstock.cli.reporting import EXIT_CODES, NOTHING_NEW, UNEXPECTED
 from penstock.errors import ConfigError, MissingExtraError
-from penstock.integrations.airflow.job import JOBS, PenstockJob, raise_unless_done, run_id_of, with_identity
-from penstock.integrations.airflow.job_process import JobProcess
+from penstock.integrations.airflow.job import JOBS, JobProcess, PenstockJob, raise_unless_done, run_id_of, with_identity
 
 README = Path(__file__).parents[1] / "jobs" / "README.md"
 ERROR = {"error": {"type": "SchemaError", "message": "no column 'x'", "hint": "Look.", "exit_code": 3}}

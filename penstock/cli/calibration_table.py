@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from penstock.cli.tables import show
+from penstock.cli.results import TimedResult
+from penstock.cli.tables import headed_table, show
 from penstock.core.redaction import visible
 from penstock.runs.placement.durations import show_duration
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateResult:
+class CalibrateResult(TimedResult):
     """Fits that were recorded, and what is predicted of them.
 
     Attributes
@@ -35,14 +35,11 @@ class CalibrateResult:
     runs: Sequence[Mapping[str, Any]]
     spread: float
     start: float
-    seconds: float
-    engine: str
-    device: str
 
 
 @show.register
 def _calibrate(result: CalibrateResult, console: Console) -> None:
-    table = Table("rows", "workers", "time", "predicted", box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("rows", "workers", "time", "predicted")
     for run in result.runs:
         times = (show_duration(run[name]) for name in ("seconds", "predicted"))
         table.add_row(f"{run['rows']:,}", str(run["workers"]), *times)

@@ -6,13 +6,13 @@ Exit codes: 0 done, 1 unexpected, 2 wrong use or configuration, 3 input, 4 execu
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.alarming import AlarmsRequest
 from penstock.cli.calibrating import CalibrateRequest
 from penstock.cli.describing import DescribeRequest
 from penstock.cli.drift import DriftRequest
@@ -23,7 +23,7 @@ from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectReque
 from penstock.cli.refitting import RefitRequest
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import CheckRequest, EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
-from penstock.cli.runs.requests import CompareRunsRequest, ListRunsRequest, ShowRunRequest
+from penstock.cli.runs.requests import AlarmsRequest, CompareRunsRequest, ListRunsRequest, ShowRunRequest
 from penstock.cli.serving import ServeRequest
 from penstock.cli.watching import WatchRequest
 
@@ -93,20 +93,33 @@ def _command(
     return add
 
 
-@_command(FitRequest, "pipeline")
-def fit(progress: "Progress", **options: Any) -> Any:
+def _job(
+    place: str, request: type[Any], *arguments: str, group: typer.Typer = app, name: str | None = None
+) -> Callable[[Job], Job]:
+    """Make the name and the docstring of a function a command, for a job that is imported when the command runs.
+
+    The job is at ``module:function`` of this package, and takes the request and a progress.
+    """
+
+    def add(about: Job) -> Job:
+        @wraps(about)
+        def job(progress: "Progress", **options: Any) -> Any:
+            module, _, function = place.partition(":")
+            return getattr(import_module(f"penstock.cli.{module}"), function)(request(**options), progress)
+
+        return _command(request, *arguments, group=group, name=name)(job)
+
+    return add
+
+
+@_job("jobs:fit", FitRequest, "pipeline")
+def fit() -> None:
     """Fit a pipeline, evaluate it on rows held out, and save the model."""
-    from penstock.cli import jobs
-
-    return jobs.fit(FitRequest(**options), progress)
 
 
-@_command(TuneRequest, "pipeline")
-def tune(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:tune", TuneRequest, "pipeline")
+def tune() -> None:
     """Search parameters of a pipeline by cross-validation, and save the model of the best."""
-    from penstock.cli import jobs
-
-    return jobs.tune(TuneRequest(**options), progress)
 
 
 @_command(EvaluateRequest)
@@ -128,172 +141,109 @@ def evaluate(
     return jobs.evaluate(EvaluateRequest(**named, **options), progress)
 
 
-@_command(ScoreRequest, "model")
-def score(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:score", ScoreRequest, "model")
+def score() -> None:
     """Write rows scored by a saved model; they need no label."""
-    from penstock.cli import jobs
-
-    return jobs.score(ScoreRequest(**options), progress)
 
 
-@_command(RefitRequest, "model")
-def refit(progress: "Progress", **options: Any) -> Any:
+@_job("refitting:refit", RefitRequest, "model")
+def refit() -> None:
     """Have a saved model that keeps statistics learn on, from new rows alone."""
-    from penstock.cli import refitting
-
-    return refitting.refit(RefitRequest(**options), progress)
 
 
-@_command(DriftRequest, "model")
-def drift(progress: "Progress", **options: Any) -> Any:
+@_job("drift:drift", DriftRequest, "model")
+def drift() -> None:
     """Compare rows with those that a saved model has a profile of; exit code 3 if there is an alarm."""
-    from penstock.cli import drift
-
-    return drift.drift(DriftRequest(**options), progress)
 
 
-@_command(ExplainRequest, "pipeline")
-def explain(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:explain", ExplainRequest, "pipeline")
+def explain() -> None:
     """Say what a fit would do: scans, columns, statistics, and where each runs; and, with --workers, what it takes."""
-    from penstock.cli import jobs
-
-    return jobs.explain(ExplainRequest(**options), progress)
 
 
-@_command(CalibrateRequest, "pipeline")
-def calibrate(progress: "Progress", **options: Any) -> Any:
+@_job("calibrating:calibrate", CalibrateRequest, "pipeline")
+def calibrate() -> None:
     """Fit a pipeline to a few rows, and write what the times say of any number of rows and workers."""
-    from penstock.cli import calibrating
-
-    return calibrating.calibrate(CalibrateRequest(**options), progress)
 
 
-@_command(PlanRequest, "pipeline")
-def plan(progress: "Progress", **options: Any) -> Any:
+@_job("planning:plan", PlanRequest, "pipeline")
+def plan() -> None:
     """Say which machines a fit is best placed on, by cost, time or energy, and the settings for them."""
-    from penstock.cli import planning
-
-    return planning.plan(PlanRequest(**options), progress)
 
 
-@_command(CheckRequest, "data")
-def check(progress: "Progress", **options: Any) -> Any:
+@_job("checking:check", CheckRequest, "data")
+def check() -> None:
     """Check rows by the rules of a file; exit code 3 if one of severity error is broken."""
-    from penstock.cli import checking
-
-    return checking.check(CheckRequest(**options), progress)
 
 
-@_command(DescribeRequest, "data")
-def describe(progress: "Progress", **options: Any) -> Any:
+@_job("describing:describe", DescribeRequest, "data")
+def describe() -> None:
     """Say what the columns of data hold: missing and distinct values, moments, quantiles, frequent values."""
-    from penstock.cli import describing
-
-    return describing.describe(DescribeRequest(**options), progress)
 
 
-@_command(RunRequest, "pipeline")
-def run(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:run", RunRequest, "pipeline")
+def run() -> None:
     """Run a job that only does ETL: its inputs in, its outputs written, all of them or none."""
-    from penstock.cli import jobs
-
-    return jobs.run(RunRequest(**options), progress)
 
 
-@_command(PromoteRequest, "challenger", "champion")
-def promote(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:promote", PromoteRequest, "challenger", "champion")
+def promote() -> None:
     """Promote a challenger that is better than the champion on the same rows; exit code 99 if it is not."""
-    from penstock.cli import jobs
-
-    return jobs.promote(PromoteRequest(**options), progress)
 
 
-@_command(ServeRequest, "model")
-def serve(progress: "Progress", **options: Any) -> Any:
+@_job("serving:serve", ServeRequest, "model")
+def serve() -> None:
     """Score rows over HTTP by a saved model: POST /predict; GET /schema, /health, /metrics."""
-    from penstock.cli import serving
-
-    return serving.serve(ServeRequest(**options), progress)
 
 
-@_command(ListModelsRequest, "registry", group=models, name="list")
-def list_models(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:list_models", ListModelsRequest, "registry", group=models, name="list")
+def list_models() -> None:
     """List the versions of a registry, with aliases and metrics."""
-    from penstock.cli import jobs
-
-    return jobs.list_models(ListModelsRequest(**options), progress)
 
 
-@_command(ShowModelRequest, "model", group=models, name="show")
-def show_model(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:show_model", ShowModelRequest, "model", group=models, name="show")
+def show_model() -> None:
     """Say what is known of a model: stages, columns, metrics, lineage, promotions."""
-    from penstock.cli import jobs
-
-    return jobs.show_model(ShowModelRequest(**options), progress)
 
 
-@_command(DiffModelsRequest, "one", "other", group=models, name="diff")
-def diff_models(progress: "Progress", **options: Any) -> Any:
+@_job("jobs:diff_models", DiffModelsRequest, "one", "other", group=models, name="diff")
+def diff_models() -> None:
     """Say what two models do not have in common."""
-    from penstock.cli import jobs
-
-    return jobs.diff_models(DiffModelsRequest(**options), progress)
 
 
-@_command(ListRunsRequest, group=runs, name="list")
-def list_runs(progress: "Progress", **options: Any) -> Any:
+@_job("runs.jobs:list_runs", ListRunsRequest, group=runs, name="list")
+def list_runs() -> None:
     """List the runs of a folder, by any field of their records."""
-    from penstock.cli.runs import jobs
-
-    return jobs.list_runs(ListRunsRequest(**options), progress)
 
 
-@_command(ShowRunRequest, "run", group=runs, name="show")
-def show_run(progress: "Progress", **options: Any) -> Any:
+@_job("runs.jobs:show_run", ShowRunRequest, "run", group=runs, name="show")
+def show_run() -> None:
     """Say what a run did and where its time went; write its page, or a trace for Perfetto."""
-    from penstock.cli.runs import jobs
-
-    return jobs.show_run(ShowRunRequest(**options), progress)
 
 
-@_command(CompareRunsRequest, "one", "other", group=runs, name="compare")
-def compare_runs(progress: "Progress", **options: Any) -> Any:
+@_job("runs.jobs:compare_runs", CompareRunsRequest, "one", "other", group=runs, name="compare")
+def compare_runs() -> None:
     """Say by which fields two runs differ, and how their times compare."""
-    from penstock.cli.runs import jobs
-
-    return jobs.compare_runs(CompareRunsRequest(**options), progress)
 
 
-@_command(AlarmsRequest, "run")
-def alarms(progress: "Progress", **options: Any) -> Any:
+@_job("runs.jobs:check_run", AlarmsRequest, "run")
+def alarms() -> None:
     """Check a run by alarms, and tell of those that are raised; exit code 3 if one is of severity error."""
-    from penstock.cli import alarming
-
-    return alarming.check_run(AlarmsRequest(**options))
 
 
-@_command(WatchRequest, "run")
-def watch(progress: "Progress", **options: Any) -> Any:
+@_job("watching:watch", WatchRequest, "run")
+def watch() -> None:
     """Follow a run under way: scans and trainings, workers, time left; until it ends."""
-    from penstock.cli import watching
-
-    return watching.watch(WatchRequest(**options), progress)
 
 
-@_command(NewProjectRequest, "folder")
-def init(progress: "Progress", **options: Any) -> Any:
+@_job("projects.new_project:new_project", NewProjectRequest, "folder")
+def init() -> None:
     """Make a new project: a pipeline that runs, a sample, tests, files for spark-submit and a DAG."""
-    from penstock.cli.projects.new_project import new_project
-
-    return new_project(NewProjectRequest(**options))
 
 
-@_command(ListPipelinesRequest, name="list")
-def list_modules(progress: "Progress", **options: Any) -> Any:
+@_job("projects.listing:list_pipelines", ListPipelinesRequest, name="list")
+def list_modules() -> None:
     """List the pipelines and ETL jobs of a project."""
-    from penstock.cli.projects.listing import list_pipelines
-
-    return list_pipelines(ListPipelinesRequest(**options))
 
 
 @_command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.recording import recorded
 from penstock.cli.requests import DataRequest
+from penstock.cli.results import TimedResult
 from penstock.cli.write_options import split_names
 from penstock.core.errors import ConfigError
 
@@ -62,7 +63,7 @@ class DescribeRequest(DataRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeResult:
+class DescribeResult(TimedResult):
     """What the columns hold: of each what `ColumnDescription.to_dict` has.
 
     Attributes
@@ -85,9 +86,6 @@ class DescribeResult:
     label: str | None = None
     comparison: Mapping[str, Any] | None = None
     report: str | None = None
-    seconds: float
-    engine: str
-    device: str
 
 
 @recorded
@@ -100,11 +98,11 @@ def describe(request: DescribeRequest, progress: "Progress | None" = None) -> De
         As `Dataset.describe` and reading the rows say.
     """
     from penstock.cli.evaluation import check_report
-    from penstock.cli.job_setup import Clock, read_conf, settings_of_engine
+    from penstock.cli.job_setup import Clock, settings_of_engine
 
     clock, levels = Clock(), request.levels
     check_report(request.report)
-    settings = settings_of_engine(request, read_conf(request)["engine"])
+    settings = settings_of_engine(request)
     with settings.start(progress) as engine:
         left = _described(request, levels, engine)
         right = _described(replace(request, data=request.compare), levels, engine) if request.compare else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.recording import recorded
 from penstock.cli.requests import JobRequest, PipelineRequest, ScoreRequest, refuse_parameters_of_none
+from penstock.cli.results import JobResult
 from penstock.cli.write_options import split_names
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class DriftRequest(PipelineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriftResult:
+class DriftResult(JobResult):
     """What has changed, as `DriftReport.to_dict` has it; or the profile that was saved.
 
     Attributes
@@ -83,8 +84,6 @@ class DriftResult:
         Path of the model that was saved with a profile.
     """
 
-    model: str
-    digest: str
     data: Sequence[str]
     passed: bool
     rows: int
@@ -97,9 +96,6 @@ class DriftResult:
     alarm_error: str | None = None
     profile: str | None = None
     report: str | None = None
-    seconds: float
-    engine: str
-    device: str
 
 
 @recorded
@@ -112,16 +108,14 @@ def drift(request: DriftRequest, progress: "Progress | None" = None) -> DriftRes
         As `PipelineModel.drift`, reading and saving say. Drift is no error: the result has not passed.
     """
     from penstock.cli.evaluation import check_report
-    from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
-    from penstock.cli.project import load_pipeline
+    from penstock.cli.job_setup import Clock, JobSetup, read_data, settings_of_engine
     from penstock.pipeline.model import PipelineModel
 
     clock, limits = Clock(), read_limits(request, request.limits, request.level)
     check_report(request.report)
-    module = load_pipeline(request.pipeline, request.pipelines) if request.pipeline else None
-    setup = JobSetup.of_module(request, module) if module else None
-    model = PipelineModel.load(request.model, expect=request.expect, stages=module.stages if module else {})
-    settings = setup.engine if setup else settings_of_engine(request, read_conf(request)["engine"])
+    setup = JobSetup.of(request, request.pipeline) if request.pipeline else None
+    model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages if setup else {})
+    settings = setup.engine if setup else settings_of_engine(request)
     with settings.start(progress) as engine:
         dataset = setup.labelled(request, engine) if setup else read_data(request, engine, model.schema)
         told = (
@@ -178,18 +172,10 @@ def read_limits(request: JobRequest, named: str | Path | None, level: float | No
     """
     from dataclasses import replace
 
-    from penstock.cli.job_setup import conf_folder
-    from penstock.core.errors import check_one_of
-    from penstock.core.locations import local_path
+    from penstock.cli.job_setup import conf_file
     from penstock.pipeline.drift.drift_limits import DriftLimits
 
     limits = DriftLimits()
     if named is not None:
-        path, folder = Path(local_path(named, "limits")), conf_folder(request) / "drift"
-        if path.suffix not in (".yaml", ".yml"):
-            known = sorted(each.stem for each in folder.glob("*.yaml"))
-            hint = f"Give the path of a YAML file, or write {folder / path}.yaml."
-            check_one_of("limits", str(named), known, hint=hint)
-            path = folder / f"{named}.yaml"
-        limits = DriftLimits.read(path)
+        limits = DriftLimits.read(conf_file(request, named, "limits", folder="drift"))
     return limits if level is None else replace(limits, level=level)

@@ -16,7 +16,7 @@ from penstock.cli.inputs import read
 from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline, pipeline_settings
 from penstock.cli.requests import DataRequest, JobRequest, PipelineRequest
 from penstock.config.settings import Settings, read_yaml
-from penstock.core.errors import SchemaDriftError
+from penstock.core.errors import SchemaDriftError, check_one_of
 from penstock.core.locations import local_path, read_location
 from penstock.dataset.cast_as_fitted import cast_as_fitted, is_taken
 from penstock.dataset.dataset import Dataset
@@ -91,8 +91,9 @@ def read_conf(job: JobRequest) -> dict[str, Settings]:
     return merged
 
 
-def settings_of_engine(job: JobRequest, conf: Settings) -> EngineSettings:
-    """Return the engine that a request or its files name."""
+def settings_of_engine(job: JobRequest, conf: Settings | None = None) -> EngineSettings:
+    """Return the engine that a request or its files name; `conf` is what these say, if they are read."""
+    conf = read_conf(job)["engine"] if conf is None else conf
     staged = None if job.staging_dir is None else read_location(job.staging_dir, "staging_dir")
     return engine_settings(job.engine, job.device, conf, conf_folder(job) / "engines", staging_dir=staged)
 
@@ -135,6 +136,22 @@ def hinting_at_preparation(job: DataRequest) -> Iterator[None]:
 def conf_folder(job: JobRequest) -> Path:
     """Return the folder of configuration files, which lies beside that of pipelines."""
     return Path(local_path(job.pipelines, "pipelines")).parent / "conf"
+
+
+def conf_file(job: JobRequest, named: str | Path, what: str, folder: str) -> Path:
+    """Return a file of YAML: a path, or the name of one in a folder of configuration files.
+
+    Raises
+    ------
+    ConfigError
+        There is no such name.
+    """
+    path, within = Path(local_path(named, what)), conf_folder(job) / folder
+    if path.suffix in (".yaml", ".yml"):
+        return path
+    known = sorted(each.stem for each in within.glob("*.yaml"))
+    check_one_of(what, str(named), known, hint=f"Give the path of a YAML file, or write {within / path}.yaml.")
+    return within / f"{named}.yaml"
 
 
 @dataclass

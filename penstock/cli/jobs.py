@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from penstock.cli.checking import rules_path
 from penstock.cli.drift import monitor_of
 from penstock.cli.etl.job import run as run
 from penstock.cli.etl.outputs import dataset_output
@@ -17,8 +16,8 @@ from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, stag
 from penstock.cli.job_setup import (
     Clock,
     JobSetup,
+    conf_file,
     hinting_at_preparation,
-    read_conf,
     read_data,
     read_unlabelled,
     settings_of_engine,
@@ -36,7 +35,6 @@ from penstock.cli.training import TrainingJob, row_log
 from penstock.cli.tuning import TuneOutputs, search_fields
 from penstock.core.errors import MissingInputError, OutputError
 from penstock.core.progress import Progress
-from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.destination import Destination
 from penstock.dataset.writing import StagedDataset, WriteResult, check_target, refuse_inputs, write
 from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_apart, new_run_id, output_directory
@@ -174,7 +172,7 @@ def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> Eval
     if setup and setup.settings.stages.values:
         setup.pipeline()  # the model has its own, but a wrong name is refused here too
     model = _evaluated_model(request, setup.module.stages if setup else {})
-    settings = setup.engine if setup else settings_of_engine(request, read_conf(request)["engine"])
+    settings = setup.engine if setup else settings_of_engine(request)
     with settings.start(progress) as engine:
         dataset = setup.labelled(request, engine) if setup else read_data(request, engine, model.schema)
         evaluators = setup.evaluators() if setup else model.evaluators
@@ -202,14 +200,14 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
     """
     clock, destination = Clock(), request.destination
     if request.rules is not None:
-        destination = replace(destination, rules=read_rules(rules_path(request, request.rules)))
+        destination = replace(destination, rules=read_rules(conf_file(request, request.rules, "rules", folder="rules")))
     check_target(destination, apart_from=request.model)
     module = load_pipeline(request.pipeline, request.pipelines) if request.pipeline else None
     monitor = monitor_of(request) if request.monitor else None
     # Parameters of a pipeline that is named for its stages alone need not be given.
     setup = JobSetup.of_module(request, module) if module and (module.prepares_scoring or request.set) else None
     model = PipelineModel.load(request.model, expect=request.expect, stages=module.stages if module else {})
-    settings = setup.engine if setup else settings_of_engine(request, read_conf(request)["engine"])
+    settings = setup.engine if setup else settings_of_engine(request)
     hinting = nullcontext() if module and module.prepares_scoring else hinting_at_preparation(request)
     with settings.start(progress) as engine, hinting:
         dataset = setup.unlabelled(request, engine, model) if setup else read_unlabelled(request, engine, model)
@@ -227,18 +225,14 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
 
 def explain(request: ExplainRequest, progress: Progress | None = None) -> ExplainResult:
     """Say what fitting the pipeline to the data would do, and take; of the data only footers or headers are read."""
+    from penstock.cli.predicting import predict
+
     counting, setup = request.counting, JobSetup.of(request, request.pipeline)
     with setup.engine.start(progress) as engine:
         source = setup.read(request, engine)
-        predicted = None if request.workers is None else _predicted(request, source)
+        predicted = None if request.workers is None else predict(request, source)
         plan = setup.pipeline().explain(setup.prepared(source), counting=counting)
     return ExplainResult(pipeline=setup.module.name, plan=plan, predicted=predicted)
-
-
-def _predicted(request: ExplainRequest, source: Dataset) -> dict[str, Any]:
-    from penstock.cli.predicting import predict
-
-    return asdict(predict(request, source))
 
 
 @dataclass(frozen=True)

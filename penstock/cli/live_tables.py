@@ -8,9 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.styled import Styled
-from rich.table import Table
 
-from penstock.cli.tables import show
+from penstock.cli.tables import headed_table, show
 from penstock.core.redaction import visible
 from penstock.runs.watching.display import render
 from penstock.runs.watching.snapshot import Snapshot
@@ -42,8 +41,7 @@ _RAISED = {"error": "bold red", "warn": "yellow"}
 
 @show.register
 def _alarms(result: AlarmsResult, console: Console) -> None:
-    table = Table("", "alarm", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("found", overflow="fold")
+    table = headed_table("", "alarm", fold="found")
     for each in sorted(result.alarms, key=lambda alarm: not alarm["raised"]):
         status = Styled("alarm", _RAISED[each["severity"]]) if each["raised"] else Styled("none", "green")
         table.add_row(status, visible(each["name"]), visible(each["message"]))

@@ -9,7 +9,7 @@ from penstock.cli.requests import ExplainRequest, PipelineRequest
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from penstock.cli.planning_tables import ClusterRow, PlanResult
+    from penstock.cli.planning_tables import PlanResult
     from penstock.core.progress import Progress
     from penstock.runs.placement import ClusterPlan, Workload
 
@@ -169,8 +169,6 @@ def _written(settings: Mapping[str, str], folder: Path) -> Iterator[str]:
         yield str(path)
 
 
-def _row(plan: "ClusterPlan") -> "ClusterRow":
-    from penstock.cli.planning_tables import ClusterRow
-
+def _row(plan: "ClusterPlan") -> dict[str, Any]:
     names = ("workers", "device", "seconds", "interval", "cost", "energy", "parts")
-    return ClusterRow(machines=plan.counts, **{name: getattr(plan, name) for name in names})
+    return {"machines": plan.counts, **{name: getattr(plan, name) for name in names}}

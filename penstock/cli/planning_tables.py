@@ -4,47 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.tables import show
+from penstock.cli.tables import facts_table, headed_table, show
 from penstock.core.redaction import visible
 from penstock.runs.placement.cluster_plan import show_price
 from penstock.runs.placement.durations import show_duration
 
 _JOULES = 3.6e6
 """In a kilowatt-hour."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterRow:
-    """Machines, and what is predicted of a run on them.
-
-    Attributes
-    ----------
-    machines : mapping of str to int
-        How many of each type.
-    workers : int
-    device : str
-    seconds : float
-    interval : (float, float)
-        Bounds of the seconds.
-    cost : float
-    energy : float or None
-        Joules.
-    parts : mapping of str to float
-        The seconds by what they are for.
-    """
-
-    machines: Mapping[str, int]
-    workers: int
-    device: str
-    seconds: float
-    interval: tuple[float, float]
-    cost: float
-    energy: float | None
-    parts: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +26,11 @@ class PlanResult:
     ----------
     deadline : float or None
         Seconds.
-    best : ClusterRow
-    alternatives : mapping of str to ClusterRow
-        By what was asked for instead.
+    best : mapping
+        How many ``machines`` of each type; ``workers``, ``device``, ``seconds``, their ``interval``, ``cost``,
+        ``energy`` in joules, and ``parts``: the seconds by what they are for.
+    alternatives : mapping of str to mapping
+        The same of other machines, by what was asked for instead.
     limited_by : sequence of str
         What keeps the best from being better: deadline, budget, machines.
     left_out : mapping of str to str
@@ -74,8 +47,8 @@ class PlanResult:
     minimise: str
     deadline: float | None
     budget: float | None
-    best: ClusterRow
-    alternatives: Mapping[str, ClusterRow]
+    best: Mapping[str, Any]
+    alternatives: Mapping[str, Mapping[str, Any]]
     limited_by: Sequence[str]
     left_out: Mapping[str, str]
     settings: Mapping[str, str]
@@ -86,33 +59,27 @@ class PlanResult:
 @show.register
 def _plan(result: PlanResult, console: Console) -> None:
     console.print(_plans({f"least {result.minimise}": result.best, **result.alternatives}))
-    parts = [f"{name} {show_duration(seconds)}" for name, seconds in result.best.parts.items() if seconds]
+    parts = [f"{name} {show_duration(seconds)}" for name, seconds in result.best["parts"].items() if seconds]
     facts = {
-        "the best": f"{', '.join(parts)}; on {result.best.workers} workers",
-        "limited by": ", ".join(result.limited_by),
+        "the best": f"{', '.join(parts)}; on {result.best['workers']} workers",
+        "limited by": ", ".join(result.limited_by) or None,
         "rows": f"{result.rows:,} in {result.fragments:,} fragments",
         **{f"without {name}": reason for name, reason in result.left_out.items()},
         "spark-submit": result.settings["spark_submit"],
-        "written": "\n".join(result.files),
+        "written": list(result.files) or None,
     }
-    table = Table(box=None, show_header=False, padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in facts.items():
-        if text:
-            table.add_row(name, visible(text, keep="\n"))
-    console.print(table)
+    console.print(facts_table(facts))
     if not result.files:
         console.print(visible("\n".join(("", result.settings["dask"])), keep="\n"))
 
 
-def _plans(rows: Mapping[str, ClusterRow]) -> Table:
-    table = Table("plan", "machines", "time", "within", "cost", "kWh", box=None, header_style="bold", padding=(0, 2))
+def _plans(rows: Mapping[str, Mapping[str, Any]]) -> Table:
+    table = headed_table("plan", "machines", "time", "within", "cost", "kWh")
     for name, row in rows.items():
-        machines = ", ".join(f"{count} {each}" for each, count in row.machines.items())
-        on_gpus = " (GPUs)" if row.device == "gpu" else ""
-        within = f"{show_duration(row.interval[0])} to {show_duration(row.interval[1])}"
-        energy = "-" if row.energy is None else f"{row.energy / _JOULES:.3g}"
-        cells = (machines + on_gpus, show_duration(row.seconds), within, show_price(row.cost), energy)
+        machines = ", ".join(f"{count} {each}" for each, count in row["machines"].items())
+        on_gpus = " (GPUs)" if row["device"] == "gpu" else ""
+        within = f"{show_duration(row['interval'][0])} to {show_duration(row['interval'][1])}"
+        energy = "-" if row["energy"] is None else f"{row['energy'] / _JOULES:.3g}"
+        cells = (machines + on_gpus, show_duration(row["seconds"]), within, show_price(row["cost"]), energy)
         table.add_row(visible(name), *map(visible, cells))
     return table

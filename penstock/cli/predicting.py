@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from penstock.cli.calibrating import whole_numbers
@@ -18,59 +17,16 @@ from penstock.runs.placement.offers import Offer, offers_of
 from penstock.runs.scaling import Prediction, ScalingModel
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictedFit:
-    """What is predicted of a fit on some workers.
-
-    Attributes
-    ----------
-    workers : int
-        How many tasks run at the same time.
-    machines : int or None
-        Of the type that was asked for.
-    seconds, interval
-        As of `penstock.runs.scaling.Prediction`, as are the others.
-    spans : sequence of mapping
-        Of each scan and training its ``name``, ``seconds``, ``interval``, ``bound``, and ``phases`` by name.
-    """
-
-    workers: int
-    machines: int | None
-    seconds: float
-    interval: tuple[float, float]
-    speedup: float
-    efficiency: float
-    serial: float
-    parallel: float
-    communication: float
-    memory: int
-    bound: str
-    spans: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PredictedFits:
-    """What is predicted of a fit to some rows.
-
-    Attributes
-    ----------
-    rows : int
-    calibrated : sequence of int
-        The numbers of workers of the records: of one alone no communication is known.
-    best_workers : int
-        The fewest whose time is near the least there is.
-    runs : sequence of PredictedFit
-        By workers.
-    """
-
-    rows: int
-    calibrated: Sequence[int]
-    best_workers: int
-    runs: Sequence[PredictedFit]
-
-
-def predict(request: ExplainRequest, dataset: Dataset) -> PredictedFits:
+def predict(request: ExplainRequest, dataset: Dataset) -> dict[str, Any]:
     """Return what a request asks for, of a dataset as it is read.
+
+    Returns
+    -------
+    dict
+        ``rows``; ``calibrated``, the numbers of workers of the records: of one alone no communication is known;
+        ``best_workers``, the fewest whose time is near the least there is; and ``runs``, by workers. Each of these has
+        ``machines``, of the type that was asked for, the measures of `penstock.runs.scaling.Prediction`, and ``spans``:
+        of each scan and training its ``name``, ``seconds``, ``interval``, ``bound``, and ``phases`` by name.
 
     Raises
     ------
@@ -86,12 +42,12 @@ def predict(request: ExplainRequest, dataset: Dataset) -> PredictedFits:
     model = ScalingModel.load(request.calibration) if request.calibration else ScalingModel.fit(recorded_fits(request))
     offer = None if request.machine is None else _offer(request, model.predict(rows, workers=max(workers)).memory)
     speed = 1.0 if offer is None else offer.speed
-    return PredictedFits(
-        rows=sum(rows),
-        calibrated=model.workers,
-        best_workers=model.best_workers(rows, speed=speed),
-        runs=[_fit(model.predict(rows, workers=each, speed=speed), offer) for each in workers],
-    )
+    return {
+        "rows": sum(rows),
+        "calibrated": model.workers,
+        "best_workers": model.best_workers(rows, speed=speed),
+        "runs": [_fit(model.predict(rows, workers=each, speed=speed), offer) for each in workers],
+    }
 
 
 def _offer(request: ExplainRequest, memory: int) -> Offer:
@@ -101,11 +57,13 @@ def _offer(request: ExplainRequest, memory: int) -> Offer:
     return offers_of({name: machines[name]}, memory)[0][0]
 
 
-def _fit(found: Prediction, offer: Offer | None) -> PredictedFit:
-    names = ("workers", "seconds", "interval", "speedup", "efficiency", "serial", "parallel", "communication", "memory")
-    return PredictedFit(
-        machines=None if offer is None else math.ceil(found.workers / offer.slots),
-        bound=found.bound,
-        spans=[{**asdict(span), "bound": span.bound} for span in found.spans],
-        **{name: getattr(found, name) for name in names},
-    )
+_MEASURES = ("seconds", "interval", "speedup", "efficiency", "serial", "parallel", "communication", "memory", "bound")
+
+
+def _fit(found: Prediction, offer: Offer | None) -> dict[str, Any]:
+    return {
+        "workers": found.workers,
+        "machines": None if offer is None else math.ceil(found.workers / offer.slots),
+        **{name: getattr(found, name) for name in _MEASURES},
+        "spans": [{**asdict(span), "bound": span.bound} for span in found.spans],
+    }

@@ -1,6 +1,6 @@
 """How a job runs the ranks of its trainings."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,6 @@ class RankOptions:
         """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
         from penstock.spmd import SpmdOptions
 
-        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "elastic", "allow_insecure")
+        names = [each.name for each in fields(RankOptions)]
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         return SpmdOptions(**given)

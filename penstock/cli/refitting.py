@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.rank_options import RankOptions
 from penstock.cli.recording import recorded
 from penstock.cli.requests import CountingRequest, refuse_parameters_of_none
+from penstock.cli.results import JobResult
 from penstock.cli.write_options import split_names
 from penstock.core.errors import ConfigError
 
@@ -66,19 +67,14 @@ class RefitRequest(CountingRequest, RankOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefitResult:
+class RefitResult(JobResult):
     """What a refit learned, and from how many new rows."""
 
-    model: str
     manifest: str
-    digest: str
     rows: int
     rows_read: int
     frozen: Sequence[str]
     warm_started: Sequence[str]
-    seconds: float
-    engine: str
-    device: str
 
 
 @recorded
@@ -105,15 +101,13 @@ def refit(request: RefitRequest, progress: "Progress | None" = None) -> RefitRes
 
 def _learned(request: RefitRequest, progress: "Progress | None") -> "tuple[PipelineModel, RefitResult]":
     """Return the model that has learned on, and what is said of it; nothing is saved yet."""
-    from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
-    from penstock.cli.project import load_pipeline
+    from penstock.cli.job_setup import Clock, JobSetup, read_data, settings_of_engine
     from penstock.pipeline.model import PipelineModel
 
     clock, frozen, warm = Clock(), split_names(request.freeze), split_names(request.warm_start)
-    module = load_pipeline(request.pipeline, request.pipelines) if request.pipeline else None
-    setup = JobSetup.of_module(request, module) if module else None
-    model = PipelineModel.load(request.model, expect=request.expect, stages=module.stages if module else {})
-    settings = setup.engine if setup else settings_of_engine(request, read_conf(request)["engine"])
+    setup = JobSetup.of(request, request.pipeline) if request.pipeline else None
+    model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages if setup else {})
+    settings = setup.engine if setup else settings_of_engine(request)
     with settings.start(progress) as engine:
         dataset = setup.labelled(request, engine) if setup else read_data(request, engine, model.schema)
         share = request.validation_fraction

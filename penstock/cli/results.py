@@ -23,14 +23,20 @@ class Scored:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobResult:
+class TimedResult:
+    """How long a job took, and where it ran."""
+
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobResult(TimedResult):
     """Which model a job was about, how long it took, and where it ran."""
 
     model: str
     digest: str
-    seconds: float
-    engine: str
-    device: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +180,7 @@ class ScoreResult(JobResult):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainResult:
-    """What a fit would do, in words; ``predicted`` is what it would take, as `PredictedFits` has it, if asked for."""
+    """What a fit would do, in words; ``predicted`` is what it would take, as `predict` gives it, if asked for."""
 
     pipeline: str
     plan: str
@@ -182,7 +188,7 @@ class ExplainResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckResult:
+class CheckResult(TimedResult):
     """What a check of rows found.
 
     Attributes
@@ -201,9 +207,6 @@ class CheckResult:
     passed: bool
     rows: int
     outcomes: Sequence[Mapping[str, Any]]
-    seconds: float
-    engine: str
-    device: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,13 +279,10 @@ class EtlRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult:
+class RunResult(TimedResult):
     """What a job did, run by run; each has its date and its name, the parameters are the others."""
 
     pipeline: str
     parameters: Mapping[str, Any]
     dry_run: bool
     runs: Sequence[EtlRun]
-    seconds: float
-    engine: str
-    device: str

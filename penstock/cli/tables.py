@@ -54,7 +54,7 @@ def show(result: Any, console: Console) -> None:
 @show.register
 def _fit(result: FitResult, console: Console) -> None:
     _print_metrics(result, console)
-    console.print(_facts({**_trained(result), **_scored(result.scored), "report": result.report}))
+    console.print(facts_table({**_trained(result), **_scored(result.scored), "report": result.report}))
 
 
 @show.register
@@ -67,14 +67,14 @@ def _tune(result: TuneResult, console: Console) -> None:
         "failed": [f"trial {each['trial']}: {each['reason']}" for each in result.failed] or None,
     }
     outputs = {"study": result.study, "trials": result.table, "report": result.report}
-    console.print(_facts({**best, **_trained(result), **outputs}))
+    console.print(facts_table({**best, **_trained(result), **outputs}))
 
 
 @show.register
 def _evaluate(result: EvaluateResult, console: Console) -> None:
     _print_metrics(result, console)
     facts = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "digest": result.digest}
-    console.print(_facts({**facts, "model": result.model, "report": result.report}))
+    console.print(facts_table({**facts, "model": result.model, "report": result.report}))
 
 
 @show.register
@@ -85,12 +85,11 @@ def _score(result: ScoreResult, console: Console) -> None:
     facts = {"rows": result.scored.rows, **left_out, "seconds": result.seconds, "model": result.model}
     if result.drift is not None:
         facts["drift"] = result.drift["alarms"] or "no alarm"
-    console.print(_facts({**facts, **_scored(result.scored)}))
+    console.print(facts_table({**facts, **_scored(result.scored)}))
 
 
 def _outcomes(outcomes: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table("", "rule", "expected", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("found", overflow="fold")
+    table = headed_table("", "rule", "expected", fold="found")
     for each in outcomes:
         status = Styled(each["status"], _STATUS_STYLES[each["status"]])
         table.add_row(status, *(visible(each[name]) for name in ("rule", "expected", "message")))
@@ -104,13 +103,12 @@ def _drift(result: DriftResult, console: Console) -> None:
     facts: dict[str, Any] = {"alarms": list(result.alarms) or None, "alarm failed": result.alarm_error}
     facts |= {"rows": result.rows, "rows of the profile": result.reference_rows, "seconds": result.seconds}
     facts |= {"engine": f"{result.engine}, {result.device}", "digest": result.digest, "report": result.report}
-    console.print(_facts({**facts, "model": result.profile or result.model}))
+    console.print(facts_table({**facts, "model": result.profile or result.model}))
 
 
 def _drift_table(columns: Sequence[Mapping[str, Any]]) -> Table:
     """Return the columns, those with an alarm first, each with what is measured of it."""
-    table = Table("", "column", "role", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("by chance at most", overflow="fold")
+    table = headed_table("", "column", "role", fold="by chance at most")
     for each in sorted(columns, key=lambda column: not column["drifted"])[:_MOST_SLICES]:
         status = Styled("drifted", "bold red") if each["drifted"] else Styled("as before", "green")
         measures = each["measures"].items()
@@ -132,7 +130,7 @@ def _explain(result: ExplainResult, console: Console) -> None:
 def _check(result: CheckResult, console: Console) -> None:
     console.print(_outcomes(result.outcomes))
     facts = {"rows": result.rows, "seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}
-    console.print(_facts({**facts, "rules": result.rules}))
+    console.print(facts_table({**facts, "rules": result.rules}))
 
 
 @show.register
@@ -141,7 +139,7 @@ def _refit(result: RefitResult, console: Console) -> None:
     warm = ", ".join(result.warm_started) or None
     facts = {"new rows": result.rows, "frozen": frozen, "warm starts": warm, "seconds": result.seconds}
     facts |= {"digest": result.digest, "engine": f"{result.engine}, {result.device}", "model": result.model}
-    console.print(_facts(facts))
+    console.print(facts_table(facts))
 
 
 @show.register
@@ -151,11 +149,11 @@ def _describe(result: DescribeResult, console: Console) -> None:
         right = result.comparison["right"]
         console.print(f"\nbeside {right['rows']:,} rows", style="bold")
         console.print(aligned(*text_table(right["columns"])))
-        console.print(_facts(_differences(result.comparison)))
+        console.print(facts_table(_differences(result.comparison)))
     if result.warnings:
         console.print(_warnings(result.warnings))
     facts = {"rows": result.rows, "report": result.report, "seconds": result.seconds}
-    console.print(_facts({**facts, "engine": f"{result.engine}, {result.device}"}))
+    console.print(facts_table({**facts, "engine": f"{result.engine}, {result.device}"}))
 
 
 def _differences(comparison: Mapping[str, Any]) -> dict[str, str]:
@@ -169,8 +167,7 @@ def _differences(comparison: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table("warning", "columns", "found", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("what to do", overflow="fold")
+    table = headed_table("warning", "columns", "found", fold="what to do")
     for each in warnings:
         name = Styled(each["name"], "yellow")
         table.add_row(name, visible(", ".join(each["columns"])), visible(each["message"]), each["advice"])
@@ -183,7 +180,7 @@ def _run(result: RunResult, console: Console) -> None:
         console.print(_run_title(run, result), style="bold")
         console.print(_run_inputs(run))
         console.print(_run_outputs(run))
-    console.print(_facts({"seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}))
+    console.print(facts_table({"seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}))
 
 
 def _run_title(run: EtlRun, result: RunResult) -> str:
@@ -193,7 +190,7 @@ def _run_title(run: EtlRun, result: RunResult) -> str:
 
 
 def _run_inputs(run: EtlRun) -> Table:
-    table = Table("input", "rows", "unparsed", "path", box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("input", "rows", "unparsed", "path")
     for name, each in run.inputs.items():
         unused = " (not used)" if name in run.unused_inputs else ""
         path = each.path[0] if len(each.path) == 1 else f"{each.path[0]} and {len(each.path) - 1} more"
@@ -202,8 +199,7 @@ def _run_inputs(run: EtlRun) -> Table:
 
 
 def _run_outputs(run: EtlRun) -> Table:
-    table = Table("output", "rows", "of read", "left out", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("path", overflow="fold")
+    table = headed_table("output", "rows", "of read", "left out", fold="path")
     for name, each in run.outputs.items():
         rows, read, left_out, places = _output_cells(each)
         table.add_row(visible(name), rows, read, visible(left_out), "\n".join(map(visible, places)))
@@ -232,31 +228,30 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 @show.register
 def _promote(result: PromoteResult, console: Console) -> None:
-    table = Table("metric", "challenger", "champion", box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("metric", "challenger", "champion")
     for name, value in result.metrics.items():
         table.add_row(visible(name), _cell(value), _cell(result.champion_metrics.get(name)))
     console.print(table)
     title = "promoted" if result.promoted else "not promoted"
     facts = {title: result.reason, "rows": result.rows, "champion": result.champion, "replaced": result.replaced}
     engine = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "run": result.run_id}
-    console.print(_facts({**facts, "digest": result.digest, "model": result.model, **engine}))
+    console.print(facts_table({**facts, "digest": result.digest, "model": result.model, **engine}))
 
 
 @show.register
 def _serve(result: ServeResult, console: Console) -> None:
     facts = {"served": result.model, "digest": result.digest, "at": result.url}
-    console.print(_facts({**facts, "requests": result.requests, "rows": result.rows}))
+    console.print(facts_table({**facts, "requests": result.requests, "rows": result.rows}))
 
 
 @show.register
 def _new_project(result: NewProjectResult, console: Console) -> None:
-    console.print(_facts({"project": result.folder, "files": list(result.files), "next": list(result.next)}))
+    console.print(facts_table({"project": result.folder, "files": list(result.files), "next": list(result.next)}))
 
 
 @show.register
 def _list_pipelines(result: ListPipelinesResult, console: Console) -> None:
-    table = Table("name", "kind", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("summary", overflow="fold")
+    table = headed_table("name", "kind", fold="summary")
     for each in result.pipelines:
         table.add_row(visible(each.name), each.kind, visible(each.summary))
     console.print(table)
@@ -264,23 +259,23 @@ def _list_pipelines(result: ListPipelinesResult, console: Console) -> None:
 
 @show.register
 def _list_models(result: ListModelsResult, console: Console) -> None:
-    names = list(dict.fromkeys(name for each in result.models for name in each.metrics))[:_MOST_METRICS]
-    table = Table("version", "created", "aliases", *map(visible, names), box=None, header_style="bold", padding=(0, 2))
-    table.add_column("source", overflow="fold")
+    names = list(dict.fromkeys(name for each in result.models for name in each["metrics"]))[:_MOST_METRICS]
+    table = headed_table("version", "created", "aliases", *names, fold="source")
     for each in result.models:
-        aliases = visible(", ".join(each.aliases))
-        metrics = [_cell(each.metrics.get(name)) for name in names]
-        table.add_row(each.version[:_SHORT], each.created_utc, aliases, *metrics, visible(each.source))
+        aliases = visible(", ".join(each["aliases"]))
+        metrics = [_cell(each["metrics"].get(name)) for name in names]
+        table.add_row(each["version"][:_SHORT], each["created_utc"], aliases, *metrics, visible(each["source"]))
     console.print(table)
 
 
 @show.register
 def _show_model(result: ShowModelResult, console: Console) -> None:
     facts = {"digest": result.digest, "manifest": result.manifest, "created": result.created_utc, "path": result.path}
-    registered = {"aliases": ", ".join(result.aliases) or None, "parent": result.parent}
-    console.print(_facts({**facts, **registered, "metrics": _of_numbers(result.metrics), **result.lineage}))
-    console.print(_facts({f"stage {name}": _assigned(parameters) for name, parameters in result.stages.items()}))
-    console.print(_facts({"columns": result.columns, "libraries": result.versions}))
+    metrics = {name: _cell(value) for name, value in result.metrics.items()}
+    registered = {"aliases": ", ".join(result.aliases) or None, "parent": result.parent, "metrics": metrics}
+    console.print(facts_table({**facts, **registered, **result.lineage}))
+    console.print(facts_table({f"stage {name}": _assigned(parameters) for name, parameters in result.stages.items()}))
+    console.print(facts_table({"columns": result.columns, "libraries": result.versions}))
     for each in result.promotions:
         gain = "" if each["gain"] is None else f", a gain in {each['metric']} of {each['gain']:.6g}"
         console.print(visible(f"{each['alias']} since {each['since_utc']}{gain} (run {each['run_id']})"))
@@ -288,15 +283,11 @@ def _show_model(result: ShowModelResult, console: Console) -> None:
 
 @show.register
 def _diff_models(result: DiffModelsResult, console: Console) -> None:
-    table = Table("", visible(result.one), visible(result.other), box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("", result.one, result.other)
     for each in result.differences:
         table.add_row(visible(each["what"]), *(visible(_cell(each[side])) for side in ("one", "other")))
     console.print(table)
     console.print("They learned the same." if result.same else "They learned different things.")
-
-
-def _of_numbers(metrics: Mapping[str, float | None]) -> dict[str, str]:
-    return {name: _cell(value) for name, value in metrics.items()}
 
 
 @show.register
@@ -319,7 +310,7 @@ def _print_metrics(result: Metrics, console: Console) -> None:
 
 
 def _metrics(result: Metrics) -> Table:
-    table = Table("metric", "value", box=None, header_style="bold", padding=(0, 2))
+    table = headed_table("metric", "value")
     for name, value in result.metrics.items():
         undefined = f"undefined: {result.undefined.get(name, 'no reason given')}"
         table.add_row(visible(name), visible(undefined) if value is None else f"{value:.6f}{_spread(result, name)}")
@@ -336,7 +327,7 @@ def _spread(result: Metrics, name: str) -> str:
 def _slices(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the largest slices, and a line that says how many more there are."""
     names = list(rows[0]) if rows else []
-    table = Table(*map(visible, names), box=None, header_style="bold", padding=(0, 2))
+    table = headed_table(*names)
     for row in rows[:_MOST_SLICES]:
         table.add_row(*(visible(_cell(value)) for value in row.values()))
     if len(rows) > _MOST_SLICES:
@@ -348,14 +339,22 @@ def _cell(value: Any) -> str:
     return f"{value:.6f}" if isinstance(value, float) else "-" if value is None else f"{value}"
 
 
-def _facts(facts: Mapping[str, Any]) -> Table:
+def headed_table(*heads: str, fold: str | None = None) -> Table:
+    """Return a table without rows; `fold` is the head of a last column, whose lines break."""
+    table = Table(*map(visible, heads), box=None, header_style="bold", padding=(0, 2))
+    if fold is not None:
+        table.add_column(fold, overflow="fold")
+    return table
+
+
+def facts_table(facts: Mapping[str, Any]) -> Table:
     """Return a table of names and values; those that are empty are left out."""
     table = Table(box=None, show_header=False, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value not in (None, {}):
-            table.add_row(name, _shown(value))
+            table.add_row(visible(name), _shown(value))
     return table
 
 

@@ -149,15 +149,11 @@ class TrainingJob:
             "rows_read": rows.read,
             "dropped": rows.dropped,
             "quarantined": rows.quarantined,
-            "scans": report.scans,
+            **{name: getattr(report, name) for name in ("scans", "notes", "engine", "device", "device_reason")},
             **told(metrics, self.request),
             "seconds": self.clock.total(),
             "seconds_of": {**self.clock.parts, **report.seconds},
             "counts": [str(column) for column in report.counts if column.estimate or column.held.most],
-            "notes": report.notes,
-            "engine": report.engine,
-            "device": report.device,
-            "device_reason": report.device_reason,
         }
 
 

@@ -63,20 +63,11 @@ class WriteOptions:
         from penstock.dataset.outputs.destination import Destination
 
         own = [each.name for each in fields(WriteOptions)]
-        return Destination.of(
-            self.out,
-            format=self.out_format,
-            mode=self.mode,
-            overwrite=self.overwrite,
-            partition_by=split_names(self.partition_by),
-            keys=split_names(self.keys),
-            sort_by=split_names(self.sort_by),
-            max_rows_per_file=self.max_rows_per_file,
-            compression=self.compression,
-            run_id=self.run_id,
-            quarantine=self.quarantine,
-            **read_out_options(self.out_options, self.out_format, own),
-        )
+        same = ("mode", "overwrite", "max_rows_per_file", "compression", "run_id", "quarantine")
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
+        given |= {name: split_names(getattr(self, name)) for name in ("partition_by", "keys", "sort_by")}
+        given |= read_out_options(self.out_options, self.out_format, own)
+        return Destination.of(self.out, format=self.out_format, **given)
 
 
 def split_names(texts: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from penstock.report.scales import Scale, tick_labels, ticks
-from penstock.report.svg import element, join, line, path, words
+from penstock.report.svg import box, element, join, line, path, words
 from penstock.report.text import measure
 
 WIDTH, HEIGHT = 420.0, 340.0
@@ -41,6 +41,13 @@ class Panel:
     def rule(self, start: Point, end: Point, kind: str = "reference") -> Markup:
         """Return a straight line between two points of the data."""
         return line(self.place(start), self.place(end), kind)
+
+    def bar(self, ends: Point, height: float, tip: str) -> Markup:
+        """Return a bar from zero to a height over a range of x; a gap parts it from the next."""
+        left, right = self.x(ends[0]), self.x(ends[1])
+        gap = min(1.0, (right - left) / 8)
+        place, size = (left + gap / 2, self.y(height)), (right - left - gap, self.y(0) - self.y(height))
+        return box(place, size, "bar first", tip)
 
     def note(self, point: Point, text: str, anchor: str = "start", shift: Point = (0.0, 0.0)) -> Markup:
         """Return words at a point of the data, moved by `shift` in the drawing."""

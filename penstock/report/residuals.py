@@ -12,7 +12,7 @@ from penstock.report.axes import HEIGHT, WIDTH, Panel, axes, panel
 from penstock.report.figures import Cell, Figure, Grid, Metrics, small_numbers_of
 from penstock.report.rows import Row, read_rows
 from penstock.report.scales import nice_domain
-from penstock.report.svg import box, dot, drawing, join, line
+from penstock.report.svg import dot, drawing, join, line
 from penstock.report.text import show_count, show_number, show_share
 
 _LARGEST_DOT = 4.5
@@ -39,10 +39,14 @@ def residual_histogram(table: pa.Table, metrics: Metrics) -> list[Figure]:
     bins = [row for row in known if row["weight"] >= 0 and row["upper"] > row["lower"]]
     if not bins:
         return [Figure(title)]
-    even = _is_even([row["upper"] - row["lower"] for row in bins])
-    tall = [row["weight"] if even else row["weight"] / (row["upper"] - row["lower"]) for row in bins]
+    widths = [row["upper"] - row["lower"] for row in bins]
+    even = max(widths) - min(widths) <= 0.01 * max(widths)
+    tall = [row["weight"] if even else row["weight"] / width for row, width in zip(bins, widths, strict=True)]
     within = panel(nice_domain(row[name] for row in bins for name in ("lower", "upper")), nice_domain([0, *tall]))
-    bars = (_bar(within, row, height) for row, height in zip(bins, tall, strict=True))
+    bars = (
+        within.bar((row["lower"], row["upper"]), height, _range_tip(row))
+        for row, height in zip(bins, tall, strict=True)
+    )
     zero = within.rule((0, 0), (0, within.y.high)) if within.x.low <= 0 <= within.x.high else Markup("")
     caption = f"Label less prediction; the weights sum to {show_count(sum(row['weight'] for row in bins))}."
     body = [axes(within, "Residual", "Weight" if even else "Weight by unit of residual"), *bars, zero]
@@ -78,13 +82,5 @@ def _whisker(within: Panel, row: Row, radius: float) -> Markup:
     return join([spread, *caps, dot(within.place((x, mean)), radius, "dot first", tip)])
 
 
-def _bar(within: Panel, row: Row, height: float) -> Markup:
-    left, right = within.x(row["lower"]), within.x(row["upper"])
-    gap = min(1.0, (right - left) / 8)
-    tip = f"{show_number(row['lower'])} to {show_number(row['upper'])}: weight {show_count(row['weight'])}"
-    place, size = (left + gap / 2, within.y(height)), (right - left - gap, within.y(0) - within.y(height))
-    return box(place, size, "bar first", tip)
-
-
-def _is_even(widths: Sequence[float]) -> bool:
-    return max(widths) - min(widths) <= 0.01 * max(widths)
+def _range_tip(row: Row) -> str:
+    return f"{show_number(row['lower'])} to {show_number(row['upper'])}: weight {show_count(row['weight'])}"

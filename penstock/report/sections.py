@@ -70,6 +70,13 @@ class Section:
         return any(row.better for row in self.metrics)
 
 
+def sections_of(parts: Mapping[str, list[Figure]]) -> list[Section]:
+    """Return sections of figures; those without any are left out."""
+    return [
+        Section(title, title.lower().replace(" ", "-"), [], figures, []) for title, figures in parts.items() if figures
+    ]
+
+
 def split(evaluation: Evaluation) -> list[Section]:
     """Return the sections, in the order in which their prefixes first occur."""
     prefixes = dict.fromkeys(_prefix(name) for name in (*evaluation, *evaluation.tables))

@@ -138,6 +138,21 @@ class DatasetRule(ABC):
         return verdict
 
 
+@dataclass(frozen=True)
+class ColumnRule(DatasetRule):
+    """A rule about one column."""
+
+    column: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_column(self, self.column)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
 def told_as(value: Any) -> str:
     """Return a parameter as it is told: short, and a dataset by its class.
 

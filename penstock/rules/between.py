@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 
-from penstock.rules.base import check_column
+from penstock.rules.base import ColumnRule
 from penstock.rules.limits import as_date, check_limits, in_type_of, show_limits
 from penstock.rules.row_rule import RowRule
 from penstock.statistics.base import Statistic
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Between(RowRule):
+class Between(ColumnRule, RowRule):
     """Every value of a column is at least one limit and at most another; what is observed are the extremes.
 
     Parameters
@@ -44,19 +44,13 @@ class Between(RowRule):
     ({'min': -1, 'max': 200}, 2, 1)
     """
 
-    column: str
     _: KW_ONLY
     least: Any = None
     most: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         check_limits("Between", self.least, self.most)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, did_you_mean
-from penstock.rules.base import DatasetRule, RuleVerdict, check_column, require_type
+from penstock.rules.base import ColumnRule, RuleVerdict, require_type
 from penstock.rules.limits import check_limits, check_number, is_within, show, show_limits
 from penstock.statistics.base import Statistic
 from penstock.statistics.column_sums import ColumnSums
@@ -38,7 +38,7 @@ _QUANTILE = re.compile(r"q(0(\.\d+)?|1(\.0+)?)")
 
 
 @dataclass(frozen=True)
-class Bounds(DatasetRule):
+class Bounds(ColumnRule):
     """A number that is computed of a column is at least one bound and at most another.
 
     Parameters
@@ -66,7 +66,6 @@ class Bounds(DatasetRule):
     mean of price is 4
     """
 
-    column: str
     measure: str
     _: KW_ONLY
     least: float | None = None
@@ -74,7 +73,6 @@ class Bounds(DatasetRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         if self.measure not in MEASURES and not _QUANTILE.fullmatch(str(self.measure)):
             raise ConfigError(
                 f"measure of Bounds is {self.measure!r}, expected one of {', '.join(MEASURES)}, or a quantile as q0.95."
@@ -83,10 +81,6 @@ class Bounds(DatasetRule):
         check_number("Bounds", "least", self.least)
         check_number("Bounds", "most", self.most)
         check_limits("Bounds", self.least, self.most)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

@@ -9,8 +9,7 @@ import narwhals as nw
 
 from penstock.core.errors import ConfigError
 from penstock.expressions import parse
-from penstock.rules.broken_rows import BrokenRowCount
-from penstock.rules.row_rule import RowRule
+from penstock.rules.row_rule import BrokenRowCount, RowRule
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.rules.base import DatasetRule, RuleVerdict, check_column, require_type
+from penstock.rules.base import ColumnRule, RuleVerdict, require_type
 from penstock.rules.limits import as_date, as_utc
 from penstock.statistics.base import Statistic
 from penstock.statistics.extremes import Extremes
@@ -24,7 +24,7 @@ _DURATION = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(unit[:-1] for unit in 
 
 
 @dataclass(frozen=True)
-class Fresh(DatasetRule):
+class Fresh(ColumnRule):
     """The newest date or timestamp of a column is no older than a duration.
 
     Parameters
@@ -49,20 +49,14 @@ class Fresh(DatasetRule):
     the newest day is 2024-03-03, 4 days, 0:00:00 before 2024-03-07 00:00:00+00:00
     """
 
-    column: str
     within: datetime.timedelta | str
     _: KW_ONLY
     now: datetime.date | str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         duration_of(self.within)
         time_of(self.now)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

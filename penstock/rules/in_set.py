@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.rules.base import check_column, told_as
+from penstock.rules.base import ColumnRule, told_as
 from penstock.rules.limits import in_type_of, unsuited
 from penstock.rules.row_rule import RowRule
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class InSet(RowRule):
+class InSet(ColumnRule, RowRule):
     """Every value of a column is one of a set.
 
     Parameters
@@ -43,22 +43,16 @@ class InSet(RowRule):
     1 of 4 rows breaks the rule, the first with size = 'XL' in <memory>, row 1
     """
 
-    column: str
     values: Collection[Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         if isinstance(self.values, str) or not isinstance(self.values, list | tuple | set | frozenset):
             raise ConfigError(f"values of InSet are {self.values!r}, expected a list", hint='Write ["a", "b"].')
         if not self.values or any(value is None or isinstance(value, list | dict) for value in self.values):
             problem = f"values of InSet are {list(self.values)!r}, expected one or more that are not null"
             raise ConfigError(problem, hint="Null keeps the rule; forbid it with NullShare.")
         object.__setattr__(self, "values", tuple(self.values))
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

@@ -9,7 +9,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.rules.base import check_column, require_type
+from penstock.rules.base import ColumnRule, require_type
 from penstock.rules.row_rule import RowRule
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Matches(RowRule):
+class Matches(ColumnRule, RowRule):
     r"""Every text of a column matches a regular expression as a whole.
 
     Parameters
@@ -40,17 +40,11 @@ class Matches(RowRule):
     1 of 3 rows breaks the rule, the first with zip = '80012' in <memory>, row 2
     """
 
-    column: str
     regex: str
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         check_regex(self.regex)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

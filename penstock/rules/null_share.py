@@ -8,14 +8,13 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.rules.base import check_column
-from penstock.rules.broken_rows import BrokenRowCount
+from penstock.rules.base import ColumnRule
 from penstock.rules.limits import check_share
-from penstock.rules.row_rule import RowRule
+from penstock.rules.row_rule import BrokenRowCount, RowRule
 
 
 @dataclass(frozen=True)
-class NullShare(RowRule):
+class NullShare(ColumnRule, RowRule):
     """At most a share of the rows has null in a column.
 
     Parameters
@@ -36,19 +35,13 @@ class NullShare(RowRule):
     2 of 4 rows are null, a share of 0.5, the first with age = null in <memory>, row 1
     """
 
-    column: str
     _: KW_ONLY
     most: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         check_share("NullShare", "most", self.most)
         self.refuse_allowance("most")
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from penstock.core.errors import ConfigError
 from penstock.core.schemas import require
-from penstock.rules.base import DatasetRule, RuleVerdict, check_column, require_type
+from penstock.rules.base import ColumnRule, RuleVerdict, check_column, require_type
 from penstock.rules.bounds import NUMBERS
 from penstock.rules.limits import check_number, show
 from penstock.rules.references import dataset_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SumEquals(DatasetRule):
+class SumEquals(ColumnRule):
     """The sum of a column is that of a column of another dataset, which is scanned besides.
 
     Parameters
@@ -51,7 +51,6 @@ class SumEquals(DatasetRule):
     sum of total is 42, of price of the other 41
     """
 
-    column: str
     other: Any
     other_column: str | None = None
     _: KW_ONLY
@@ -59,16 +58,11 @@ class SumEquals(DatasetRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_column(self, self.column)
         object.__setattr__(self, "other_column", self.other_column or self.column)
         check_column(self, self.other_column)
         check_number("SumEquals", "tolerance", self.tolerance)
         if self.tolerance is None or not 0 <= self.tolerance < math.inf:
             raise ConfigError(f"tolerance of SumEquals is {self.tolerance!r}, expected a number of 0 or more")
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.column,)
 
     @property
     def expected(self) -> str:

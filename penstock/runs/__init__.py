@@ -8,7 +8,7 @@ from penstock.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from penstock.runs.alarms.alarm import Alarm as Alarm
-    from penstock.runs.alarms.alarm_file import read_alarms as read_alarms
+    from penstock.runs.alarms.alarm import read_alarms as read_alarms
     from penstock.runs.alarms.checking import AlarmResult as AlarmResult
     from penstock.runs.alarms.checking import check_alarms as check_alarms
     from penstock.runs.alarms.checking import runs_before as runs_before

@@ -75,10 +75,7 @@ class RunRecording:
             "error": None if error is None else redact(f"{type(error).__name__}: {error}"),
             "versions": versions(),
             "machine": machine(),
-            "engine": self.recorder.engine,
-            "inputs": self.recorder.inputs,
-            "outputs": self.recorder.outputs,
-            "events": self.recorder.events,
+            **{name: getattr(self.recorder, name) for name in ("engine", "inputs", "outputs", "events")},
             "notes": [],
             "energy": self.meter.energy(self.recorder.tasks, tasks, seconds).to_dict(),
             **self.facts,
@@ -189,6 +186,7 @@ def machine() -> dict[str, Any]:
     }
 
 
+_OF_TASK = ("span", "kind", "fragment", "attempt", "host", "device", "seconds", "peak_memory")
 _COUNTS = ("rows_in", "rows_out", "bytes_in", "bytes_out")
 _TOLERANCE = 1e-4
 """Seconds by which clocks may disagree on whether one task of a process began after another had ended."""
@@ -217,19 +215,12 @@ def task_table(tasks: Sequence[TaskRecord], spans: Sequence[Span]) -> pa.Table:
 
 def _row(task: TaskRecord, label: str) -> dict[str, Any]:
     return {
-        "span": task.span,
+        **{name: getattr(task, name) for name in _OF_TASK},
         "label": label,
-        "kind": task.kind,
-        "fragment": task.fragment,
-        "attempt": task.attempt,
-        "host": task.host,
         "worker": f"{task.host}:{task.pid}",
-        "device": task.device,
         "start": round(task.start * 1e6),
-        "seconds": task.seconds,
         **{phase: task.phases.get(phase, 0.0) for phase in PHASES},
         **{name: task.counts.get(name, 0) for name in _COUNTS},
-        "peak_memory": task.peak_memory,
     }
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 import penstock as ps
-from penstock.cli.recording import send
+from penstock.cli.ended_run import send
 from penstock.core.environment import restoring_environment
 from penstock.core.errors import ConfigError, OutputError
 

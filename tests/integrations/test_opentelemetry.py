@@ -11,7 +11,7 @@ import pytest
 from servers import free_port, serving
 
 import penstock as ps
-from penstock.cli.recording import send
+from penstock.cli.ended_run import send
 from penstock.core.errors import ConfigError, OutputError
 
 otel = pytest.importorskip("penstock.integrations.opentelemetry")
@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
 from opentelemetry.trace import StatusCode  # noqa: E402
 
-from penstock.integrations.opentelemetry.ids import RunIds  # noqa: E402
+from penstock.integrations.opentelemetry.spans import RunIds  # noqa: E402
 
 ROTEL = next((Path(__file__).parents[2] / ".venv-rotel").glob("lib/python*/site-packages/rotel/rotel-agent"), None)
 STARTED = 1_800_000_000 * 10**9

@@ -158,7 +158,8 @@ def _entry(name: str, settings: Settings, options: Any, known: Collection[str], 
         check_placeholders(path, known, settings.where("path"))
     entry = Entry(name, paths, {key: value for key, value in settings.values.items() if key != "path"}, settings)
     with entry.located():
-        formats = _formats(settings.values.get("format"))
+        named = settings.values.get("format")
+        formats = list(FORMATS.values()) if named is None else [find_format(named)]
     if several or not entry.is_table:  # which says itself what else it takes
         settings.only("path", *options(formats))
     return entry
@@ -171,10 +172,6 @@ def _paths(name: str, settings: Settings, several: bool) -> tuple[str, ...]:
         expected = "a path, or a list of them" if several else "a path"
         raise ConfigError(f"{settings.where('path')}: path of {name!r} is {shorten(value)}, expected {expected}")
     return tuple(paths)
-
-
-def _formats(name: str | None) -> list[Format[Any]]:
-    return list(FORMATS.values()) if name is None else [find_format(name)]
 
 
 def _reader_options(formats: Sequence[Format[Any]]) -> list[str]:

@@ -9,9 +9,10 @@ from penstock.cli.projects.requests import ListPipelinesRequest
 from penstock.cli.projects.results import ListedPipeline, ListPipelinesResult
 from penstock.core.errors import ConfigError
 from penstock.core.locations import local_path
+from penstock.core.progress import Progress
 
 
-def list_pipelines(request: ListPipelinesRequest) -> ListPipelinesResult:
+def list_pipelines(request: ListPipelinesRequest, progress: Progress | None = None) -> ListPipelinesResult:
     """Return the modules of the folder, by name; ConfigError if there is no such folder."""
     folder = Path(local_path(request.pipelines, "pipelines"))
     if not folder.is_dir():

@@ -16,13 +16,14 @@ from penstock.cli.projects.requests import NewProjectRequest
 from penstock.cli.projects.results import NewProjectResult
 from penstock.core.errors import ConfigError, OutputExistsError
 from penstock.core.locations import local_path
+from penstock.core.progress import Progress
 from penstock.io.sinks.os_errors import translate_os_error
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SUFFIX = ".j2"
 
 
-def new_project(request: NewProjectRequest) -> NewProjectResult:
+def new_project(request: NewProjectRequest, progress: Progress | None = None) -> NewProjectResult:
     """Write the files of a project, all of them or none.
 
     Raises

@@ -11,7 +11,7 @@ from penstock.artefact.registry.reference import find_reference
 from penstock.artefact.registry.registry import ModelRegistry, locate
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, ShowModelRequest
-from penstock.cli.registry.results import DiffModelsResult, ListedModel, ListModelsResult, ShowModelResult
+from penstock.cli.registry.results import DiffModelsResult, ListModelsResult, ShowModelResult
 from penstock.core.errors import MissingInputError
 from penstock.core.progress import Progress
 
@@ -88,16 +88,9 @@ def diff_models(request: DiffModelsRequest, progress: Progress | None = None) ->
     return DiffModelsResult(one=request.one, other=request.other, same=same, differences=differences)
 
 
-def _listed(version: ModelVersion, document: RegistryDocument) -> ListedModel:
-    return ListedModel(
-        version=version.version,
-        aliases=document.aliases_of(version.version),
-        created_utc=version.created_utc,
-        metrics=version.metrics,
-        parent=version.parent,
-        source=version.source,
-        lineage=version.lineage,
-    )
+def _listed(version: ModelVersion, document: RegistryDocument) -> dict[str, Any]:
+    known = {name: getattr(version, name) for name in ("created_utc", "metrics", "parent", "source", "lineage")}
+    return {"version": version.version, "aliases": document.aliases_of(version.version), **known}
 
 
 def _facts(shown: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

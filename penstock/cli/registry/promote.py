@@ -8,7 +8,7 @@ from penstock.artefact.registry.document import ModelVersion, Promotion
 from penstock.artefact.registry.reference import ModelReference, require_alias
 from penstock.artefact.registry.registry import ModelRegistry, locate, now
 from penstock.artefact.registry.saved_model import SavedModel
-from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
+from penstock.cli.job_setup import Clock, JobSetup, read_data, settings_of_engine
 from penstock.cli.recording import recorded
 from penstock.cli.registry.requests import PromoteRequest
 from penstock.cli.registry.results import PromoteResult
@@ -55,16 +55,13 @@ def promote(request: PromoteRequest, progress: Progress | None = None) -> Promot
         promoted=decision.promoted,
         reason=decision.reason(contest.metric),
         champion=request.champion,
-        replaced=promotion.replaced,
+        **{name: getattr(promotion, name) for name in ("replaced", "gain", "metrics", "run_id")},
         manifest=decision.manifest,
         metric=contest.metric.name,
         is_larger_better=contest.metric.is_larger_better,
-        gain=promotion.gain,
         min_gain=request.min_gain,
-        metrics=promotion.metrics,
         champion_metrics=promotion.replaced_metrics,
         rows=promotion.rows or 0,
-        run_id=promotion.run_id,
         **clock.fields(engine),
     )
 
@@ -127,7 +124,7 @@ class _Contest:
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, to be entered."""
         request = self.request
-        settings = self.setup.engine if self.setup else settings_of_engine(request, read_conf(request)["engine"])
+        settings = self.setup.engine if self.setup else settings_of_engine(request)
         return settings.start(progress)
 
     def settled(self) -> _Decision | None:

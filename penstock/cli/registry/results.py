@@ -57,24 +57,11 @@ class PromoteResult(JobResult):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListedModel:
-    """A version of a registry; see `penstock.artefact.registry.ModelVersion`."""
-
-    version: str
-    aliases: Sequence[str]
-    created_utc: str
-    metrics: Metrics
-    parent: str | None
-    source: str
-    lineage: Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ListModelsResult:
-    """The versions of a registry, the latest last."""
+    """The versions of a registry, the latest last: of each its aliases, and what `ModelVersion` has."""
 
     registry: str
-    models: Sequence[ListedModel]
+    models: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

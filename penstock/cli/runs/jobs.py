@@ -11,13 +11,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.runs.requests import CompareRunsRequest, ListRunsRequest, RunsRequest, ShowRunRequest
-from penstock.cli.tables import show
+from penstock.cli.live_tables import AlarmsResult
+from penstock.cli.runs.requests import AlarmsRequest, CompareRunsRequest, ListRunsRequest, RunsRequest, ShowRunRequest
+from penstock.cli.tables import facts_table, headed_table, show
 from penstock.core.errors import ConfigError, MissingInputError
 from penstock.core.locations import is_url
 from penstock.core.progress import Progress
 from penstock.core.redaction import visible
 from penstock.core.sizes import show_bytes
+from penstock.runs.alarms import check_alarms, history_of, raise_alarms, read_alarms
 from penstock.runs.analysis import (
     SlotTime,
     find_notable,
@@ -122,6 +124,24 @@ def compare_runs(request: CompareRunsRequest, progress: Progress | None = None) 
         phases=_plain(both.phases),
         spans=_plain(both.spans),
     )
+
+
+def check_run(request: AlarmsRequest, progress: Progress | None = None) -> AlarmsResult:
+    """Check a run by the alarms of a file, and tell of those that are raised.
+
+    Raises
+    ------
+    ConfigError
+        The file is none of alarms.
+    MissingInputError
+        There is no such run.
+    """
+    store = RunStore(request.folder)
+    run, alarms = store.get(request.run), read_alarms(request.alarms)
+    results = check_alarms(run, alarms, history_of(run, alarms, store))
+    problems = raise_alarms(results, run, f"{store.location}/{run.id}")
+    passed = not any(each.raised and each.alarm.severity == "error" for each in results)
+    return AlarmsResult(run_id=run.id, passed=passed, alarms=[each.to_dict() for each in results], problems=problems)
 
 
 def _slot(slot: SlotTime) -> dict[str, Any]:
@@ -268,13 +288,8 @@ def _list(result: ListRunsResult, console: Console) -> None:
 def _show(result: ShowRunResult, console: Console) -> None:
     run = result.run
     console.print(visible(f"{run['kind']} {run['name']}, run {run['run_id']}: {run['status']}"), style="bold")
-    facts = Table(box=None, show_header=False, padding=(0, 2))
-    facts.add_column(style="bold", no_wrap=True)
-    facts.add_column(overflow="fold")
-    for name, value in _facts(result).items():
-        facts.add_row(visible(name), visible(value))
-    console.print(facts)
-    phases = _table("phase", "seconds of tasks", "share")
+    console.print(facts_table(_facts(result)))
+    phases = headed_table("phase", "seconds of tasks", "share")
     total = sum(result.phases.values())
     for phase, seconds in result.phases.items():
         phases.add_row(phase, f"{seconds:,.3f}", f"{seconds / total:.1%}")
@@ -299,7 +314,7 @@ def _facts(result: ShowRunResult) -> dict[str, str]:
 
 
 def _spans(spans: Sequence[Mapping[str, Any]]) -> Table:
-    table = _table(
+    table = headed_table(
         "scan or training", "seconds", "tasks", "median", "slowest", "skew", "rows in", "bytes in", "bytes out"
     )
     longest = sorted(spans, key=lambda each: -each["seconds"])[:_LONGEST]
@@ -316,12 +331,12 @@ def _spans(spans: Sequence[Mapping[str, Any]]) -> Table:
 @show.register
 def _compare(result: CompareRunsResult, console: Console) -> None:
     if result.differences:
-        fields = _table("differs", result.one, result.other)
+        fields = headed_table("differs", result.one, result.other)
         for each in result.differences:
             fields.add_row(visible(each["field"]), _cell(each["one"]), _cell(each["other"]))
         console.print(fields)
     for title, rows in (("total", result.totals), ("phase", result.phases), ("span", result.spans)):
-        table = _table(title, result.one, result.other, "ratio")
+        table = headed_table(title, result.one, result.other, "ratio")
         for each in rows:
             ratio = "-" if each["ratio"] is None else f"{each['ratio']:.2f}"
             table.add_row(
@@ -329,10 +344,6 @@ def _compare(result: CompareRunsResult, console: Console) -> None:
             )
         if rows:
             console.print(table)
-
-
-def _table(*names: str) -> Table:
-    return Table(*map(visible, names), box=None, header_style="bold", padding=(0, 2))
 
 
 def _amount(name: str, value: float | None) -> str:

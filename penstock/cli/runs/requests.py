@@ -99,3 +99,19 @@ class CompareRunsRequest(RunsRequest):
 
     one: str
     other: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlarmsRequest(RunsRequest):
+    """A check of one run by alarms.
+
+    Parameters
+    ----------
+    run : str
+        A run: its id, the beginning of one, or last.
+    alarms : path
+        A YAML file of alarms.
+    """
+
+    run: str
+    alarms: str = "conf/alarms.yaml"

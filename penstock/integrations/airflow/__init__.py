@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
-    from penstock.integrations.airflow.decorator import penstock_task as penstock_task
     from penstock.integrations.airflow.operator import PenstockOperator as PenstockOperator
+    from penstock.integrations.airflow.operator import penstock_task as penstock_task
 
 _get, __dir__, __all__ = lazy_imports(__name__)
 

@@ -115,7 +115,7 @@ def events_of(run: Run, environ: Mapping[str, str] = {}) -> list[RunEvent]:
     identity = str(generate_static_uuid(run.started, run.id.encode()))
     facets = _run_facets(run, environ, producer)
     ended = LineageRun(identity, facets=facets | _error(run, producer))
-    outputs = output_datasets(run.info.get("outputs", ()), producer)
+    outputs = [_output(each, producer) for each in run.info.get("outputs", ())]
     return [
         event(eventTime=_time(run, 0.0), run=LineageRun(identity, facets=facets), eventType=RunState.START),
         event(eventTime=_time(run, run.seconds), run=ended, eventType=_state(run), outputs=outputs),
@@ -197,11 +197,6 @@ def input_datasets(files: Sequence[Mapping[str, Any]], producer: str) -> list[In
     return [_input(path, list(members.values()), producer) for path, members in found.items()]
 
 
-def output_datasets(outputs: Sequence[Mapping[str, Any]], producer: str) -> list[OutputDataset]:
-    """Return what a run wrote: rows, bytes and files, columns where they are known, and the digest of a model."""
-    return [_output(output, producer) for output in outputs]
-
-
 def _input(path: str, files: Sequence[Mapping[str, Any]], producer: str) -> InputDataset:
     namespace, name = dataset_name(path)
     statistics = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
@@ -212,6 +207,7 @@ def _input(path: str, files: Sequence[Mapping[str, Any]], producer: str) -> Inpu
 
 
 def _output(output: Mapping[str, Any], producer: str) -> OutputDataset:
+    """Return what a run wrote: rows, bytes and files, columns where they are known, and the digest of a model."""
     path = str(output["path"])
     namespace, name = dataset_name(path)
     statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(

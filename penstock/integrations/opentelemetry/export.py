@@ -16,9 +16,8 @@ from opentelemetry.semconv.attributes.service_attributes import SERVICE_INSTANCE
 
 from penstock.core.errors import ConfigError, OutputError
 from penstock.core.redaction import redact
-from penstock.integrations.opentelemetry.ids import RunIds
 from penstock.integrations.opentelemetry.metrics import metrics_of, temporality_of
-from penstock.integrations.opentelemetry.spans import record_spans
+from penstock.integrations.opentelemetry.spans import RunIds, record_spans
 from penstock.runs.run import Run
 
 _BATCH = 512

@@ -1,22 +1,72 @@
-"""A run as a trace: a span for the run, one for each scan, training and step, and one for each task."""
+"""A run as a trace: a span for the run, each scan, training, step and task, with ids that follow from the run's."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from opentelemetry.context import Context
+from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
 from opentelemetry.trace import Span, Status, StatusCode, Tracer, TracerProvider, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from penstock.core.recording import PHASES
-from penstock.integrations.opentelemetry.ids import parent_context
 from penstock.runs.run import Run
 from penstock.runs.totals import SUMS, run_totals, task_totals
+
+
+class RunIds(IdGenerator):
+    """Gives the trace of a run one id, and its spans ids by their order.
+
+    Parameters
+    ----------
+    run_id : str
+
+    Examples
+    --------
+    >>> first, again = RunIds("20260101T000000000000-0a1b2c3d"), RunIds("20260101T000000000000-0a1b2c3d")
+    >>> first.generate_trace_id() == again.generate_trace_id(), first.generate_span_id() == again.generate_span_id()
+    (True, True)
+    >>> first.generate_span_id() == first.generate_span_id()
+    False
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id, self._places = run_id, count()
+
+    def generate_trace_id(self) -> int:
+        """Return 16 bytes."""
+        return self._digest("trace", 16)
+
+    def generate_span_id(self) -> int:
+        """Return 8 bytes, others each time."""
+        return self._digest(f"span {next(self._places)}", 8)
+
+    def _digest(self, name: str, length: int) -> int:
+        digest = sha256(f"{self._run_id} {name}".encode()).digest()
+        return int.from_bytes(digest[:length], "big") or 1
+
+
+def parent_context(environ: Mapping[str, str]) -> Context:
+    """Return the context that ``TRACEPARENT`` and ``TRACESTATE`` give; an empty one where they are not set, or broken.
+
+    Examples
+    --------
+    >>> from opentelemetry.trace import get_current_span
+    >>> given = {"TRACEPARENT": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    >>> hex(get_current_span(parent_context(given)).get_span_context().span_id)
+    '0xb7ad6b7169203331'
+    """
+    carrier = {name: environ[name.upper()] for name in ("traceparent", "tracestate") if name.upper() in environ}
+    return TraceContextTextMapPropagator().extract(carrier, context=Context())
+
 
 SCOPE = "penstock"
 MOST_TASKS = 1000

@@ -153,9 +153,6 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-with importing("msgspec", "serve"):
-    import msgspec
-
 Convert = Callable[[Any], Any]
 _MOST_COLUMNS = 256
 """Of a row that is read as such: its columns are looked for one after the other, where they are not in order."""

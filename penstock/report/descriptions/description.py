@@ -1,4 +1,4 @@
-"""The page of a description."""
+"""The pages of a description, and of two side by side."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any
 
 from markupsafe import Markup
 
+from penstock.dataset.description.column_warnings import ColumnWarning
 from penstock.dataset.description.data_description import DataDescription
+from penstock.dataset.description.description_comparison import DescriptionComparison
 from penstock.dataset.description.relations import Correlations
+from penstock.dataset.description.text_table import text_table
 from penstock.report.axes import FONT
-from penstock.report.descriptions.column_figures import column_figure
+from penstock.report.descriptions.column_figures import column_figure, pair_figure
 from penstock.report.descriptions.missing import missing_patterns
-from penstock.report.descriptions.overview import overview, warning_figure
 from penstock.report.descriptions.value_bars import BarRow, value_bars
 from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.matrix import column_head
 from penstock.report.page import render_sections
-from penstock.report.sections import Section
+from penstock.report.sections import sections_of
 from penstock.report.svg import box, drawing, join, words
-from penstock.report.text import MINUS, measure, show_label, show_share
+from penstock.report.text import MINUS, measure, show_count, show_label, show_share
 
 MOST_FIGURES = 300
 _MOST_ASSOCIATED = 30
@@ -39,13 +41,6 @@ def render_description(description: DataDescription, title: str, details: Mappin
         "Correlations": [] if description.correlations is None else correlation_figures(description.correlations),
     }
     return render_sections("Description", sections_of(parts), title=title, details={**facts, **details})
-
-
-def sections_of(parts: Mapping[str, list[Figure]]) -> list[Section]:
-    """Return sections of figures; those without any are left out."""
-    return [
-        Section(title, title.lower().replace(" ", "-"), [], figures, []) for title, figures in parts.items() if figures
-    ]
 
 
 def columns_of(figures: Iterable[Figure]) -> list[Figure]:
@@ -77,7 +72,8 @@ _WIDTH, _LABEL_EMS, _SHADE, _ROOMY = 880.0, 9.0, 0.75, 34.0
 
 def correlation_figures(found: Correlations) -> list[Figure]:
     """Return the matrix, of many columns that of the first, and the pairs that correlate most."""
-    found = _varying(found)
+    varying = [place for place, row in enumerate(found.matrix) if row[place] is not None]
+    found = found.at(varying)
     if len(found.columns) < 2:
         return []
     pairs = found.pairs(_LEAST)
@@ -88,11 +84,6 @@ def correlation_figures(found: Correlations) -> list[Figure]:
     grid = Grid(("Column", "Other column", "Correlation"), rows, max(len(pairs) - _TOLD, 0)) if rows else None
     strongest = Figure("Strongest", "" if rows else f"No two columns correlate by {_LEAST} or more.", grid=grid)
     return [_matrix(found), *([strongest] if rows else [])]
-
-
-def _varying(found: Correlations) -> Correlations:
-    """Return the columns that are not constant."""
-    return found.at([place for place, row in enumerate(found.matrix) if row[place] is not None])
 
 
 def _matrix(found: Correlations) -> Figure:
@@ -133,3 +124,73 @@ def _line(
 
 def _number(value: float) -> str:
     return f"{value:.2f}".replace("-", MINUS)
+
+
+_MOST_WARNINGS, _MOST_LISTED = 200, 500
+_NAMES = {
+    "constant": "Constant", "missing": "Mostly missing", "near_unique": "Nearly unique", "infinite": "Infinite",
+    "skewed": "Skewed", "padded": "Padded texts", "mixed": "Numbers as texts", "duplicated": "Duplicated",
+    "correlated": "Correlated", "leaking": "Gives the label away",
+}  # fmt: skip
+_WORDS = ("", "type", "top")
+
+
+def overview(description: DataDescription) -> Figure:
+    """Return the facts of all columns as a table; quantiles are left to their figures."""
+    head, rows = text_table(description.to_dict()["columns"])
+    return Figure("All columns", grid=_grid(head, rows), wide=True)
+
+
+def facts_of_two(comparison: DescriptionComparison) -> Figure:
+    """Return the facts of the columns of two datasets as a table."""
+    return Figure("All columns", grid=_grid(*comparison.cells()), wide=True)
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid | None:
+    used = [place for place, name in enumerate(head) if not name.endswith("%")]
+    shown = [
+        [Cell(row[place], number=place > 0 and head[place] not in _WORDS) for place in used]
+        for row in rows[:_MOST_LISTED]
+    ]
+    return Grid([head[place] for place in used], shown, max(len(rows) - _MOST_LISTED, 0)) if rows else None
+
+
+def warning_figure(title: str, warnings: Sequence[ColumnWarning]) -> Figure:
+    """Return warnings, and what to do about them, as a table."""
+    names = [each.name for each in warnings]
+    rows = [_warning_row(each, each.name not in names[:place]) for place, each in enumerate(warnings[:_MOST_WARNINGS])]
+    head = ("Warning", "Columns", "Found", "What to do")
+    grid = Grid(head, rows, max(len(warnings) - _MOST_WARNINGS, 0)) if rows else None
+    return Figure(title, grid=grid, wide=True)
+
+
+def _warning_row(warning: ColumnWarning, is_first: bool) -> list[Cell]:
+    """Return what is said of a warning; the first of a name has the name, and what to do."""
+    columns = Cell(show_label(", ".join(warning.columns), 60), prose=True)
+    name, advice = (_NAMES[warning.name], warning.advice) if is_first else ("", "")
+    return [Cell(name), columns, Cell(warning.message, prose=True), Cell(advice, prose=True)]
+
+
+def render_comparison(comparison: DescriptionComparison, title: str, details: Mapping[str, Any]) -> str:
+    """Return the page; `details` stand under the title."""
+    left, right = (show_label(name) for name in comparison.names)
+    sides = ((left, comparison.left), (right, comparison.right))
+    rows = {f"Rows of {name}": side.rows for name, side in sides}
+    warned = [warning_figure(f"In {name}", side.warnings) for name, side in sides if side.warnings]
+    parts = {
+        "Schemas": _schemas(comparison),
+        "Overview": [facts_of_two(comparison)],
+        "Columns": columns_of(pair_figure(one, other, (left, right)) for one, other in comparison.pairs),
+        "Warnings": warned,
+    }
+    return render_sections("Comparison", sections_of(parts), title=title, details={**rows, **details})
+
+
+def _schemas(comparison: DescriptionComparison) -> list[Figure]:
+    """Return the columns that one alone has, and those of another type; nothing where the schemas are equal."""
+    left, right = (show_label(name) for name in comparison.names)
+    rows = [[Cell(show_label(name)), Cell("there"), Cell("-")] for name in comparison.only_left]
+    rows += [[Cell(show_label(name)), Cell("-"), Cell("there")] for name in comparison.only_right]
+    rows += [[Cell(show_label(name)), *map(Cell, types)] for name, types in comparison.type_changes.items()]
+    caption = f"{show_count(len(rows))} columns are in one alone, or of another type."
+    return [Figure("What differs in schema", caption, grid=Grid(("Column", left, right), rows))] if rows else []

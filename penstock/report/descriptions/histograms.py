@@ -12,7 +12,7 @@ from penstock.dataset.description.histogram import Histogram
 from penstock.report.axes import FONT, WIDTH, Panel, Point, axes, panel
 from penstock.report.figures import Cell, Grid
 from penstock.report.scales import Scale, is_drawable, nice_domain
-from penstock.report.svg import box, drawing, join, line, words
+from penstock.report.svg import drawing, join, line, words
 from penstock.report.text import measure, show_count, show_number, show_share
 
 _HEIGHT, _FOOT, _STEPS = 236.0, 30.0, 4
@@ -29,7 +29,7 @@ def draw_histogram(title: str, histogram: Histogram, counted: str = "Rows") -> M
     edges = _numbers(histogram)
     within = _panel(edges, histogram.counts, histogram)
     bars = [
-        _bar(within, ends, count, f"{_range(histogram, place)}: {show_count(count)}")
+        within.bar(ends, count, f"{_range(histogram, place)}: {show_count(count)}")
         for place, (ends, count) in enumerate(zip(pairwise(edges), histogram.counts, strict=True))
     ]
     return drawing((WIDTH, _HEIGHT), title, _told(histogram), [_axes(within, histogram, counted), *bars])
@@ -40,9 +40,7 @@ def draw_two(title: str, left: Histogram, right: Histogram) -> Markup:
     (first, heights), (second, others) = ((_numbers(each), _shape(each)) for each in (left, right))
     within = _panel([*first, *second], [1.0], left)
     bars = [
-        _bar(
-            within, ends, height, f"{_range(left, place)}: {show_share(left.counts[place] / max(sum(left.counts), 1))}"
-        )
+        within.bar(ends, height, f"{_range(left, place)}: {show_share(left.counts[place] / max(sum(left.counts), 1))}")
         for place, (ends, height) in enumerate(zip(pairwise(first), heights, strict=True))
     ]
     outline = within.curve(_steps(second, others), "curve second")
@@ -106,13 +104,6 @@ def _dates(low: float, high: float) -> dict[float, str]:
     long = high - low > _LONG
     moments = {each: _EPOCH + timedelta(seconds=each) for each in (low, (low + high) / 2, high)}
     return {each: f"{moment:%Y-%m-%d}" if long else f"{moment:%Y-%m-%d %H:%M}" for each, moment in moments.items()}
-
-
-def _bar(within: Panel, ends: Point, height: float, tip: str) -> Markup:
-    left, right = within.x(ends[0]), within.x(ends[1])
-    gap = min(1.0, (right - left) / 8)
-    place, size = (left + gap / 2, within.y(height)), (right - left - gap, within.y(0) - within.y(height))
-    return box(place, size, "bar first", tip)
 
 
 def _steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:

@@ -27,7 +27,7 @@ def render_drift(report: DriftReport, title: str, details: Mapping[str, Any]) ->
     drifted = report.drifted
     others = [each for each in report.columns if not each.drifted]
     parts = {
-        "Alarms": [_alarms(report), *slice_alarms(report.slices)],
+        "Alarms": [_alarms(report), *(each for by, found in report.slices.items() for each in _of_slicing(by, found))],
         "Columns": [*measures((*drifted, *others)), *moments((*drifted, *others)), *categories(drifted)],
         "Metrics": metrics(report.metrics),
         "Distributions": [_shares(each) for each in (*drifted, *others)[:_DRAWN] if each.cells],
@@ -159,12 +159,8 @@ def _of_metric(drift: MetricDrift) -> list[Cell]:
     return [Cell(show_label(drift.name)), *shown, _p_value(drift.adjusted), Cell("alarm" if drift.drifted else "")]
 
 
-def slice_alarms(slices: Mapping[str, Mapping[str, Sequence[ColumnDrift]]]) -> list[Figure]:
-    """Return the columns with an alarm in each slicing."""
-    return [figure for by, found in slices.items() for figure in _of_slicing(by, found)]
-
-
 def _of_slicing(by: str, found: Mapping[str, Sequence[ColumnDrift]]) -> list[Figure]:
+    """Return the columns with an alarm in a slicing."""
     rows = [_of_slice(key, each) for key, columns in found.items() for each in columns if each.drifted]
     caption, heads = f"Alarms in {len(found):,} slices.", ("Slice", "Column", "", "Rows", "Measures")
     return [_table(f"By {show_label(by)}", caption, heads, rows)] if rows else []

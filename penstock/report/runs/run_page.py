@@ -12,7 +12,6 @@ from penstock.core.recording import PHASES
 from penstock.core.sizes import show_bytes
 from penstock.dataset.description.histogram import Histogram
 from penstock.report.axes import FONT, HEIGHT, WIDTH, axes, panel
-from penstock.report.descriptions.description import sections_of
 from penstock.report.descriptions.histograms import draw_histogram
 from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.page import render_sections
@@ -20,6 +19,7 @@ from penstock.report.runs.coverage import Floats, coverage
 from penstock.report.runs.phase_figures import phase_bars, phase_strip, process_bars, slot_table, span_table
 from penstock.report.runs.timeline import timeline
 from penstock.report.scales import nice_domain
+from penstock.report.sections import sections_of
 from penstock.report.svg import drawing, element, line, words
 from penstock.report.text import shorten, show_count, show_label, show_share
 from penstock.runs.analysis import (

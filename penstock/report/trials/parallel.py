@@ -37,7 +37,8 @@ def parallel(trials: TrialRows) -> Figure:
     scales = [axis_of([row.params[each] for row in trials.rows if each in row.params]) for each in addresses]
     columns = _columns(trials, addresses, scales)
     lines = [_line(trials, row, addresses, scales, columns, place) for place, row in enumerate(ranked)]
-    body = [*map(_axis, columns), *reversed(lines), *map(_labels, columns)]
+    axes = [line((column.x, _TOP), (column.x, _BOTTOM), "base") for column in columns]
+    body = [*axes, *reversed(lines), *map(_labels, columns)]
     return Figure(title, _caption(trials, addresses), drawing((_WIDE, 360), title, "", body), wide=True)
 
 
@@ -51,10 +52,6 @@ def _columns(trials: TrialRows, addresses: Sequence[str], scales: Sequence[Param
     left = max(10 + FONT * max(measure(label) for _, label in marks[0]), FONT * measure(titles[0]) / 2)
     across = (_WIDE - 8 - FONT * measure(titles[-1]) / 2 - left) / len(addresses)
     return [_Column(left + place * across, *each) for place, each in enumerate(zip(titles, marks, strict=True))]
-
-
-def _axis(column: _Column) -> Markup:
-    return line((column.x, _TOP), (column.x, _BOTTOM), "base")
 
 
 def _labels(column: _Column) -> Markup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.report.figures import Cell, Figure, Grid
-from penstock.report.sections import Section
+from penstock.report.sections import Section, sections_of
 from penstock.report.text import show_label, show_number
 from penstock.report.trials.by_fold import by_fold
 from penstock.report.trials.by_parameter import by_parameter
@@ -21,8 +21,7 @@ def search_sections(trials: TrialRows) -> list[Section]:
     overview = [history(trials), *mattering, parallel(trials), by_fold(trials), _best(trials)]
     parameters = [by_parameter(trials, each) for each in trials.searched[:_MOST_PARAMETERS]]
     listed = [_table(trials), *_without_value(trials)]
-    parts = (("Search", overview), ("Parameters", parameters), ("Trials", listed))
-    return [Section(title, title.lower(), [], figures, []) for title, figures in parts if figures]
+    return sections_of({"Search": overview, "Parameters": parameters, "Trials": listed})
 
 
 def _best(trials: TrialRows) -> Figure:

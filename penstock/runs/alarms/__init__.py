@@ -1,7 +1,6 @@
 """Alarms of runs: what is recorded, or how it compares with runs before, beyond a threshold; and who is notified."""
 
-from penstock.runs.alarms.alarm import Alarm
-from penstock.runs.alarms.alarm_file import read_alarms
+from penstock.runs.alarms.alarm import Alarm, read_alarms
 from penstock.runs.alarms.checking import AlarmResult, check_alarms, history_of, runs_before
 from penstock.runs.alarms.raising import raise_alarms
 

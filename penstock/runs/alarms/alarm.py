@@ -1,13 +1,16 @@
-"""One alarm: a number of a run, and from where on it is one."""
+"""One alarm: a number of a run, and from where on it is one; and alarms from a YAML file, a list under ``alarms``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
-from penstock.core.errors import ConfigError, check_one_of
+from penstock.config.strict_yaml import shorten
+from penstock.config.yaml_entries import read_entries
+from penstock.core.errors import ConfigError, check_one_of, did_you_mean
 from penstock.runs.alarms.values import check_value
 
 SEVERITIES = ("error", "warn")
@@ -101,3 +104,40 @@ def _is_number(value: Any) -> bool:
         return isfinite(value)
     except OverflowError:
         return False
+
+
+_EXAMPLE = 'Write "- {name: slow, value: seconds, above: 3600}".'
+
+
+def read_alarms(path: str | Path) -> list[Alarm]:
+    r"""Return the alarms of a file.
+
+    Raises
+    ------
+    ConfigError
+        It is no such file, see `strict_yaml.read`; or an entry is none: says file, line, which entry, and why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "alarms.yaml")
+    ...     _ = path.write_text("alarms:\n- {name: slow, value: seconds, above: 3600}\n")
+    ...     [alarm.above for alarm in read_alarms(path)]
+    [3600]
+    """
+    return read_entries(path, "alarms", _EXAMPLE, _alarm_of)
+
+
+def _alarm_of(entry: Any) -> Alarm:
+    if not isinstance(entry, Mapping):
+        raise ConfigError(f"found {shorten(entry)}, expected a mapping", hint=_EXAMPLE)
+    known = [each.name for each in fields(Alarm)]
+    for name in entry:
+        if name not in known:
+            problem = f"an alarm has no {name!r}.{did_you_mean(name, known)}"
+            raise ConfigError(problem, hint=f"Known: {', '.join(known)}.")
+    missing = [each.name for each in fields(Alarm) if each.default is MISSING and each.name not in entry]
+    if missing:
+        raise ConfigError(f"it lacks {', '.join(missing)}", hint=_EXAMPLE)
+    return Alarm(**entry)

@@ -95,7 +95,8 @@ def slot_times(run: Run) -> list[SlotTime]:
     scans, queries, spans = (Intervals.of_spans(run.spans, origin, kinds) for kinds in layers)
     wall = float(spans.ends[-1] - spans.starts[0]) if spans.starts.size else 0.0
     waits, with_query, every = (_idle(tasks, each) for each in (scans, queries, spans))
-    before, phases = tasks.by_slot(column(run.tasks, "wait")), _by_phase(tasks)
+    before = tasks.by_slot(column(run.tasks, "wait"))
+    phases = np.column_stack([tasks.by_slot(tasks.phases[:, place]) for place in range(len(PHASES))])
     counts, peaks = tasks.by_slot(np.ones_like(tasks.seconds)), _peaks(run, tasks)
     return [
         SlotTime(
@@ -117,10 +118,6 @@ def slot_times(run: Run) -> list[SlotTime]:
 def _idle(tasks: TaskArrays, spans: Intervals) -> Floats:
     """Return how much of the spans each slot has no task in."""
     return spans.length - tasks.by_slot(spans.within(tasks.start, tasks.end))
-
-
-def _by_phase(tasks: TaskArrays) -> Floats:
-    return np.column_stack([tasks.by_slot(tasks.phases[:, place]) for place in range(len(PHASES))])
 
 
 def _peaks(run: Run, tasks: TaskArrays) -> Floats:

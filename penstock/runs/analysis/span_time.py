@@ -14,7 +14,7 @@ from penstock.runs.analysis.intervals import Floats
 from penstock.runs.analysis.task_arrays import TaskArrays, column, series
 from penstock.runs.run import Run
 
-_SUMS = ("wait", "rows_in", "rows_out", "bytes_in", "bytes_out")
+_COUNTS = ("rows_in", "rows_out", "bytes_in", "bytes_out")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def span_times(run: Run) -> list[SpanTime]:
     """
     tasks, count = TaskArrays.of(run), len(run.spans)
     phases = np.column_stack([_by_span(tasks, tasks.phases[:, place], count) for place in range(len(PHASES))])
-    sums = {name: _by_span(tasks, column(run.tasks, name), count) for name in _SUMS}
+    sums = {name: _by_span(tasks, column(run.tasks, name), count) for name in ("wait", *_COUNTS)}
     seconds = _task_seconds(run, tasks, count)
     return [
         SpanTime(
@@ -90,10 +90,7 @@ def span_times(run: Run) -> list[SpanTime]:
             median=_median(seconds[place]),
             slowest=float(seconds[place].max(initial=0.0)),
             wait=float(sums["wait"][place]),
-            rows_in=int(sums["rows_in"][place]),
-            rows_out=int(sums["rows_out"][place]),
-            bytes_in=int(sums["bytes_in"][place]),
-            bytes_out=int(sums["bytes_out"][place]),
+            **{name: int(sums[name][place]) for name in _COUNTS},
         )
         for place, span in enumerate(run.spans)
         if span.kind != "step"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from penstock.core.errors import ConfigError, InfeasiblePlanError, check_one_of
-from penstock.runs.placement import search
-from penstock.runs.placement.branch import TOLERANCE
+from penstock.runs.placement import branch
 from penstock.runs.placement.cluster_plan import ClusterPlan, show_price
 from penstock.runs.placement.durations import show_duration
 from penstock.runs.placement.goals import GOALS, goal_of
@@ -116,7 +115,7 @@ class _Problem:
             return None
         goals = {name: goal_of(name, offers) for name in {"cost", self.goal, *self.limits}}
         limits = [(goals[name], limit) for name, limit in self.limits.items()]
-        found = search.minimise(self.workload, offers, goals[self.goal], limits, then=goals["cost"])
+        found = branch.minimise(self.workload, offers, goals[self.goal], limits, then=goals["cost"])
         if found is None:
             return None
         counts = {offer: int(count) for offer, count in zip(offers, found.counts, strict=True) if count}
@@ -160,7 +159,7 @@ def _limited_by(problem: _Problem, best: ClusterPlan, alternatives: Mapping[str,
     """Yield what would make the plan better, were it not there."""
     for name in _LIMITS.values():
         freed = alternatives.get(f"without the {name}")
-        if freed is not None and problem.value(freed) < problem.value(best) * (1 - TOLERANCE):
+        if freed is not None and problem.value(freed) < problem.value(best) * (1 - branch.TOLERANCE):
             yield name
     most = {offer.name: offer.machine.max for offer in problem.offers}
     if all(best.counts.get(name) == count for name, count in most.items()):

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.core.errors import ConfigError
 from penstock.runs.run import Run
 from penstock.runs.scaling.model import ScalingModel
-from penstock.runs.scaling.observation import RunObservation
+from penstock.runs.scaling.observation import RunObservation, input_rows
 from penstock.runs.scaling.prediction import Prediction
 
 LEAST = 3
@@ -64,10 +64,10 @@ def expected_time_under_way(info: Mapping[str, Any], before: Sequence[Run]) -> P
         None also where the inputs are not known.
     """
     alike = _alike(info, before)
-    read = sum(map(_input_rows, (run.info for run in alike)))
+    read = sum(map(input_rows, (run.info for run in alike)))
     scanned = sum(RunObservation.of(run).rows for run in alike)
     # A fit scans the rows that it does not keep for its evaluation.
-    rows = round(_input_rows(info) * scanned / read) if read else 0
+    rows = round(input_rows(info) * scanned / read) if read else 0
     return _predict(rows, int(info.get("engine", {}).get("slots", 1)), alike)
 
 
@@ -76,10 +76,6 @@ def _alike(info: Mapping[str, Any], before: Sequence[Run]) -> list[Run]:
     engine = info.get("engine", {}).get("name")
     alike = [run for run in before if run.info.get("engine", {}).get("name") == engine]
     return alike if len(alike) >= LEAST else []
-
-
-def _input_rows(info: Mapping[str, Any]) -> int:
-    return sum(int(each.get("rows") or 0) for each in info.get("inputs", ()))
 
 
 def _predict(rows: int | Sequence[int], workers: int, alike: Sequence[Run]) -> Prediction | None:

@@ -19,8 +19,7 @@ from penstock.runs.placement.workload import Demand
 from penstock.runs.run import Run
 from penstock.runs.scaling.least_squares import LeastSquares
 from penstock.runs.scaling.observation import RunObservation, ScanObservation, TrainObservation
-from penstock.runs.scaling.parts import Size, SpanParts
-from penstock.runs.scaling.prediction import Prediction, SpanPrediction, TimeEstimate
+from penstock.runs.scaling.prediction import Prediction, Size, SpanParts, SpanPrediction, TimeEstimate
 from penstock.runs.scaling.scan_model import ScanModel
 from penstock.runs.scaling.train_model import TrainModel
 

@@ -121,8 +121,8 @@ class RunObservation:
         largest = max(scans, key=lambda rows: float(rows.sum()), default=np.zeros(0))
         covered = Intervals.of_spans(reader.recorded, float(run.info["started"])).length
         return cls(
-            rows=int(largest.sum()) or _input_rows(run),
-            fragments=tuple(map(int, largest[largest > 0])) or (_input_rows(run),),
+            rows=int(largest.sum()) or input_rows(run.info),
+            fragments=tuple(map(int, largest[largest > 0])) or (input_rows(run.info),),
             workers=reader.workers,
             seconds=run.seconds,
             driver=max(0.0, run.seconds - covered),
@@ -223,5 +223,6 @@ def _wall(seconds: float, phases: Mapping[str, float], workers: int) -> dict[str
     return known | {"wait": float(max(0.0, seconds - sum(known.values())))}
 
 
-def _input_rows(run: Run) -> int:
-    return sum(int(each.get("rows") or 0) for each in run.info.get("inputs", ()))
+def input_rows(info: Mapping[str, Any]) -> int:
+    """Return the rows of all inputs of a run, as its record says."""
+    return sum(int(each.get("rows") or 0) for each in info.get("inputs", ()))

@@ -13,7 +13,7 @@ import numpy as np
 from penstock.runs.analysis.intervals import Floats
 from penstock.runs.scaling.least_squares import LeastSquares
 from penstock.runs.scaling.observation import Bools, RunObservation, ScanObservation
-from penstock.runs.scaling.parts import Size, SpanParts, quantiles
+from penstock.runs.scaling.prediction import Size, SpanParts, quantiles
 
 _DRAWS, _DRAWN = 24, 200_000
 """How often the tasks of a scan are drawn anew, and how many of them at most."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.runs.scaling.least_squares import LeastSquares
 from penstock.runs.scaling.observation import RunObservation, TrainObservation
-from penstock.runs.scaling.parts import Size, SpanParts, quantiles
+from penstock.runs.scaling.prediction import Size, SpanParts, quantiles
 
 _MEASURED = 0.01
 """A smaller share of communication is none: the trainer exchanges within a library, where nothing measures it."""

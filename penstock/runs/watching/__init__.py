@@ -1,8 +1,7 @@
 """Following a run: what begins and ends is appended to a file beside its record, which another process reads."""
 
 from penstock.runs.watching.event_log import EVENTS, EventLog
-from penstock.runs.watching.run_progress import RunProgress
-from penstock.runs.watching.snapshot import Snapshot
+from penstock.runs.watching.snapshot import RunProgress, Snapshot
 from penstock.runs.watching.watcher import Watcher
 
 __all__ = ["EVENTS", "EventLog", "RunProgress", "Snapshot", "Watcher"]

@@ -17,8 +17,7 @@ from penstock.core.recording import PHASES
 from penstock.core.recording.process import host_name
 from penstock.runs.run import INFO, Run
 from penstock.runs.watching.event_log import EVENTS
-from penstock.runs.watching.run_progress import RunProgress
-from penstock.runs.watching.snapshot import Snapshot
+from penstock.runs.watching.snapshot import RunProgress, Snapshot
 
 
 class Watcher:

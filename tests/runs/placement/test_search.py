@@ -9,9 +9,9 @@ import pytest
 from clusters import every_cluster, random_problem
 
 from penstock.runs.placement import LinearWorkload, MachineType
+from penstock.runs.placement.branch import minimise
 from penstock.runs.placement.goals import GOALS, goal_of
 from penstock.runs.placement.offers import Offer, offers_of
-from penstock.runs.placement.search import minimise
 
 
 def goals(offers: list[Offer], names: Iterable[str] = ("time", "cost")):

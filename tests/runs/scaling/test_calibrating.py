@@ -13,7 +13,8 @@ import pytest
 
 from penstock import LocalEngine
 from penstock.cli import calibrating, jobs
-from penstock.cli.calibrating import CalibrateRequest, CalibrateResult
+from penstock.cli.calibrating import CalibrateRequest
+from penstock.cli.calibration_table import CalibrateResult
 from penstock.cli.commands import main
 from penstock.cli.requests import ExplainRequest
 from penstock.core.errors import ConfigError, OutputExistsError
