@@ -26,7 +26,7 @@ from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.clustering import _lloyd, _seeding
 from penstock.stages.training.clustering._clusters import Clusters
-from penstock.stages.training.clustering._given_centres import centres_of, has_origin, plain_centres
+from penstock.stages.training.clustering._seeding import centres_of, has_origin, plain_centres
 from penstock.stages.training.exact.binary_scaling import rounded_mean
 from penstock.stages.training.exact.design import one_blas_thread
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic

@@ -37,11 +37,9 @@ from penstock.stages.training.linear._log_loss import (
     sigmoid,
     softmax,
 )
-from penstock.stages.training.linear._logistic_inputs import NumberInputs, Problem
+from penstock.stages.training.linear._logistic_inputs import NumberInputs, Problem, VectorInputs, scaled_coefficients
 from penstock.stages.training.linear._quasi_newton import COURSE, Course, Descent, Inverse, descend, look_beyond
 from penstock.stages.training.linear._separation import UNBOUNDED, unbounded_note
-from penstock.stages.training.linear._vector_inputs import VectorInputs
-from penstock.stages.training.linear._warm_coefficients import scaled_coefficients
 from penstock.statistics import Checks, Statistic
 from penstock.statistics.rules import rules_for
 
