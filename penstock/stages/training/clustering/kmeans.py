@@ -239,7 +239,8 @@ class KMeans(Trainer):
         clusters = Clusters(points)
         while rounds < self.max_iter:
             before, centres, rounds = centres, self._moved(rank, clusters, centres - origin) + origin, rounds + 1
-            furthest = self._furthest(before, centres)
+            squared = float(_lloyd.squared_distances(before.T, centres.T).max())
+            furthest = squared / 2 if self._by_angle else math.sqrt(squared)
             rank.report(rounds, f"centres moved {furthest:.3g}")
             if furthest <= self.tol:
                 break
@@ -255,10 +256,6 @@ class KMeans(Trainer):
         found = np.where(found.any(axis=1, keepdims=True), found, centres)
         directed: np.ndarray = _lloyd.directed(found.T).T
         return directed
-
-    def _furthest(self, before: np.ndarray, after: np.ndarray) -> float:
-        furthest = float(_lloyd.squared_distances(before.T, after.T).max())
-        return furthest / 2 if self._by_angle else math.sqrt(furthest)
 
     def _vectors(self, frame: nw.DataFrame) -> Any:
         """Return the rows as columns of a matrix, NaN for null; float64, of length 1, where angles count."""

@@ -25,8 +25,7 @@ from penstock.stages.training.linear._curvature import (
     second_moments,
     times,
 )
-from penstock.stages.training.linear._log_loss import Objective
-from penstock.stages.training.linear._quasi_newton import Course, Descent, Inverse
+from penstock.stages.training.linear._quasi_newton import Inverse
 from penstock.stages.training.linear._sparse_design import SparseDesign
 from penstock.stages.training.linear._sparse_features import SparseFeatures
 from penstock.statistics import CrossProducts, Extreme, Extremes, Gram, Moment, Moments, Statistic
@@ -142,15 +141,6 @@ class NumberInputs:
         coefficients = matrices.to_device(self.named_coefficients(fitted)[1], frames.kind_of(frame))
         with np.errstate(over="ignore", invalid="ignore"):
             return linear(matrix.T, coefficients), np.isnan(matrix).any(axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What one training minimises, and how it goes about it."""
-
-    scaling: Scaling
-    objective: Objective
-    descent: Descent[Course]
 
 
 @dataclass(frozen=True)
