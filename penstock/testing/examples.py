@@ -295,8 +295,7 @@ def _sklearn() -> Examples:
 @functools.cache
 def _cuml() -> Examples:
     """Return stages as a model that was saved has them: to make others takes cuML."""
-    from penstock.stages.training.cuml._describe import describe_as
-    from penstock.stages.training.cuml._estimators import entries
+    from penstock.stages.training.cuml._estimators import describe_as, entries
 
     def saved(name: str, text: str) -> dict[str, Any]:
         return describe_as(entries()[name], text).to_json()

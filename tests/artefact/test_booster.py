@@ -16,8 +16,7 @@ from penstock.artefact import save
 from penstock.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
 from penstock.pipeline import PipelineModel
 from penstock.stages.base import Blob
-from penstock.stages.training.trees.model_file.booster import check_features, read_booster
-from penstock.stages.training.trees.model_file.ubjson import read_ubjson
+from penstock.stages.training.trees.model_file.booster import check_features, read_booster, read_ubjson
 
 ROWS = 200
 NAMES = ["a", "b", "c"]

@@ -14,7 +14,7 @@ from penstock.dataset.joint_gather import gather_each
 from penstock.dataset.steps import RowLog
 from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.evaluation.result import Evaluation
-from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View
+from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View, check_slice
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.grouped.base import Grouped
 
@@ -80,7 +80,7 @@ def evaluate(
     slices = several(slices, "slices", "Sequence[str | Sequence[str]]")
     every = _all_rows(schema, evaluators)
     members, views = every.members, list[View]([every])
-    views += [Slices.of(members, schema, prefixed, by) for by in slices]
+    views += [Slices(members, schema, prefixed, check_slice(schema, by)) for by in slices]
     if bootstrap is not None:
         wanted = bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap(bootstrap)
         views += Replicates.of(members, dataset, prefixed, wanted)

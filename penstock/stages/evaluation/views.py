@@ -122,11 +122,6 @@ class Slices(View):
 
     by: tuple[str, ...]
 
-    @classmethod
-    def of(cls, members: Members, schema: pa.Schema, prefixed: bool, by: str | Sequence[str]) -> Slices:
-        """Return the slices by a column, or by several together; SchemaError for one that has no such values."""
-        return cls(members, schema, prefixed, check_slice(schema, by))
-
     def statistics(self) -> Asked:
         """Return what is asked for first, and the number of rows."""
         return {"": {"rows": RowCount()}, **super().statistics()}

@@ -155,7 +155,7 @@ class Inference(SelectedColumns):
     def _matrix(self, frame: nw.DataFrame) -> Any:
         """Return the rows as a float32 matrix, NaN for null; DataValueError for what no network can take."""
         names = self.inputs()
-        if _is_list_column(frame, names[0]):
+        if isinstance(frame.schema[names[0]], nw.List):
             return self._unpacked(frame, names[0])
         values = matrices.to_matrix(frame, names)
         for name, count in zip(names, matrices.count_infinite(values), strict=True):
@@ -204,10 +204,6 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_list(kind) and (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
     )
-
-
-def _is_list_column(frame: nw.DataFrame, name: str) -> bool:
-    return isinstance(frame.schema[name], nw.List)
 
 
 def _shape_of(takes: Sequence[int | None] | None, columns: int | None) -> Shape | None:

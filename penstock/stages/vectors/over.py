@@ -26,8 +26,7 @@ from penstock.stages.capabilities import HasOnnx, NumbersTaker, WarmStart
 from penstock.stages.class_weights import weighed
 from penstock.stages.features import is_dense
 from penstock.stages.trainer import Trainer
-from penstock.stages.vectors.element_statistics import ElementResults, ElementStatistics
-from penstock.stages.vectors.elements import VectorElements
+from penstock.stages.vectors.elements import ElementResults, ElementStatistics, VectorElements
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:

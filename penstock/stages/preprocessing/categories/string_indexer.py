@@ -16,9 +16,16 @@ from penstock.frames.hashing import bucket, murmur3_text
 from penstock.stages.base import ColumnStage, Fitted, Tags, normalise_columns
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.parameter_checks import added_later, checked_by, in_range, one_of
-from penstock.stages.preprocessing.categories._code_layout import CodeLayout, check_reserved
 from penstock.stages.preprocessing.categories._hashed import buckets
-from penstock.stages.preprocessing.categories._vocabularies import check_given, check_joint, given, hashable, joined
+from penstock.stages.preprocessing.categories._vocabularies import (
+    CodeLayout,
+    check_given,
+    check_joint,
+    check_reserved,
+    given,
+    hashable,
+    joined,
+)
 from penstock.stages.preprocessing.categories.vocabulary import (
     check_frequency,
     coder,

@@ -19,8 +19,7 @@ from penstock.stages.parameter_checks import added_later, one_of
 from penstock.stages.preprocessing._groups import is_key
 from penstock.stages.preprocessing.categories.vocabulary import holds
 from penstock.stages.preprocessing.columns import check_finite, check_values, output_kinds
-from penstock.stages.preprocessing.missing._filling import FillingStage
-from penstock.stages.preprocessing.missing._group_fills import GroupFills
+from penstock.stages.preprocessing.missing._filling import FillingStage, GroupFills
 from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
 from penstock.statistics import (
     ColumnStatistic,

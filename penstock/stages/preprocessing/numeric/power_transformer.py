@@ -154,17 +154,14 @@ class PowerTransformer(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Bend column by column, then put all columns in at once."""
-        self._check_positive(frame)
+        if not self._signed:
+            refuse_broken(frame, Rule("not_positive"), self.inputs())
         made = {}
         for name, out in self.pairs():
             values = values_of(frame, name)
             made[out] = self._curve(name, fitted)(values)
             _check_held(name, values, made[out])
         return with_results(frame, made)
-
-    def _check_positive(self, frame: nw.DataFrame) -> None:
-        if not self._signed:
-            refuse_broken(frame, Rule("not_positive"), self.inputs())
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Bend one value."""

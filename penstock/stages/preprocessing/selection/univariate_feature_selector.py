@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -13,7 +13,6 @@ from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import Fitted, Tags, check_number
 from penstock.stages.parameter_checks import one_of
-from penstock.stages.preprocessing.selection import _association
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, Text, by_column
 from penstock.stat import association
@@ -147,7 +146,7 @@ class UnivariateFeatureSelector(FeatureSelector):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``scores``, ``p_values`` and ``selected``."""
         scores, p_values = self._tested(results["test"])
-        kept = _association.chosen(self.selection_mode, self.threshold, scores, p_values)
+        kept = chosen(self.selection_mode, self.threshold, scores, p_values)
         columns = self.doubtful()
         return {
             "scores": dict(zip(columns, scores, strict=True)),
@@ -186,3 +185,34 @@ class UnivariateFeatureSelector(FeatureSelector):
 
 def _is_categorical(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_null(kind) or (is_numeric(kind) and not pa.types.is_floating(kind))
+
+
+def best(scores: Sequence[float], p_values: Sequence[float]) -> list[int]:
+    """Return the places of the features from the smallest p-value on; of equal ones, as of 0, the larger score first.
+
+    Examples
+    --------
+    >>> best([1.0, 700.0, 800.0], [0.3, 0.0, 0.0])
+    [2, 1, 0]
+    """
+    return sorted(range(len(scores)), key=lambda place: (p_values[place], -scores[place]))
+
+
+def chosen(mode: str, threshold: float, scores: Sequence[float], p_values: Sequence[float]) -> list[int]:
+    """Return the places of the features to keep, ascending; `mode` and `threshold` as in `UnivariateFeatureSelector`.
+
+    Examples
+    --------
+    >>> chosen("fdr", 0.05, [0.0] * 4, [0.01, 0.04, 0.03, 0.9])
+    [0]
+    >>> chosen("fdr", 0.08, [0.0] * 4, [0.01, 0.04, 0.03, 0.9])
+    [0, 1, 2]
+    """
+    ranked, features = best(scores, p_values), len(scores)
+    if mode in ("fpr", "fwe"):
+        bound = threshold / features if mode == "fwe" else threshold
+        return [place for place, p in enumerate(p_values) if p < bound]
+    if mode == "fdr":  # Benjamini and Hochberg
+        low = [n for n, place in enumerate(ranked, 1) if p_values[place] <= threshold / features * n]
+        return sorted(ranked[: max(low, default=0)])
+    return sorted(ranked[: int(threshold) if mode == "num_top_features" else int(features * threshold)])

@@ -173,15 +173,12 @@ class ThresholdTuner(ScoreStage):
                 hint="Find scores that tell the classes apart.",
                 column=self.score,
             )
-        return int(np.argmax(np.where(allowed, self._sign * values, -np.inf)))
+        gains = values if self.costs is None else -values
+        return int(np.argmax(np.where(allowed, gains, -np.inf)))
 
     @property
     def _name(self) -> str:
         return "cost" if self.costs is not None else self.metric or _DEFAULT
-
-    @property
-    def _sign(self) -> float:
-        return -1.0 if self.costs is not None else 1.0
 
     def _values(self, confusions: Confusions) -> np.ndarray:
         return METRICS[self._name](confusions, self.beta) if self.costs is None else confusions.cost(self.costs)

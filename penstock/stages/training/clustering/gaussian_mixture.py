@@ -27,7 +27,7 @@ from penstock.stages.training._finite import finite_matrix
 from penstock.stages.training.clustering import _seeding
 from penstock.stages.training.clustering._lloyd import Points
 from penstock.stages.training.clustering._mixture import Mixture, maximised, shares, sum_of_squares
-from penstock.stages.training.clustering._mixture_start import Sample
+from penstock.stages.training.clustering._seeding import Sample
 from penstock.stages.training.exact.binary_scaling import framing, scaling_of
 from penstock.stages.training.exact.design import Rows, ToRows, one_blas_thread
 from penstock.stages.training.exact.gram import RowSlices

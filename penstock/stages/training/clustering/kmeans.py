@@ -26,7 +26,7 @@ from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.clustering import _lloyd, _seeding
 from penstock.stages.training.clustering._clusters import Clusters
-from penstock.stages.training.clustering._given_centres import centres_of, has_origin, plain_centres
+from penstock.stages.training.clustering._seeding import centres_of, has_origin, plain_centres
 from penstock.stages.training.exact.binary_scaling import rounded_mean
 from penstock.stages.training.exact.design import one_blas_thread
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
@@ -239,7 +239,8 @@ class KMeans(Trainer):
         clusters = Clusters(points)
         while rounds < self.max_iter:
             before, centres, rounds = centres, self._moved(rank, clusters, centres - origin) + origin, rounds + 1
-            furthest = self._furthest(before, centres)
+            squared = float(_lloyd.squared_distances(before.T, centres.T).max())
+            furthest = squared / 2 if self._by_angle else math.sqrt(squared)
             rank.report(rounds, f"centres moved {furthest:.3g}")
             if furthest <= self.tol:
                 break
@@ -255,10 +256,6 @@ class KMeans(Trainer):
         found = np.where(found.any(axis=1, keepdims=True), found, centres)
         directed: np.ndarray = _lloyd.directed(found.T).T
         return directed
-
-    def _furthest(self, before: np.ndarray, after: np.ndarray) -> float:
-        furthest = float(_lloyd.squared_distances(before.T, after.T).max())
-        return furthest / 2 if self._by_angle else math.sqrt(furthest)
 
     def _vectors(self, frame: nw.DataFrame) -> Any:
         """Return the rows as columns of a matrix, NaN for null; float64, of length 1, where angles count."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from penstock.core.errors import DataValueError
 from penstock.stages.base import Fitted, Stage
-from penstock.stages.training.cuml._describe import CumlDescribed
+from penstock.stages.training.cuml._estimators import CumlDescribed
 from penstock.stages.training.sklearn._estimator_stage import EstimatorStage
 
 State = dict[str, Any]
@@ -42,7 +43,8 @@ def state_of(stage: str, twin: Any, features: tuple[str, ...], learned: Fitted) 
     >>> state_of("LinearRegression", twin, ("x",), {"rows": 2})["coefficients"]
     [2.0]
     """
-    return _STATES[stage](_Twin(twin, features), learned)
+    learn, _ = STAGES[stage]
+    return learn(_Twin(twin, features), learned)
 
 
 @dataclass(frozen=True)
@@ -79,18 +81,10 @@ def _kmeans(twin: _Twin, learned: Fitted) -> State:
     }
 
 
-def _projection(twin: _Twin, *more: str) -> State:
+def _projection(twin: _Twin, learned: Fitted, more: str) -> State:
     variances = ("explained_variance", "explained_variance_ratio")
-    known = {name: twin.numbers(f"{name}_").tolist() for name in ("components", *more)}
+    known = {name: twin.numbers(f"{name}_").tolist() for name in ("components", more)}
     return {**known, **{name: np.maximum(twin.numbers(f"{name}_"), 0.0).tolist() for name in variances}}
-
-
-def _pca(twin: _Twin, learned: Fitted) -> State:
-    return _projection(twin, "mean")
-
-
-def _truncated_svd(twin: _Twin, learned: Fitted) -> State:
-    return _projection(twin, "singular_values")
 
 
 def _linear(twin: _Twin, learned: Fitted) -> State:
@@ -117,18 +111,10 @@ def _logistic(twin: _Twin, learned: Fitted) -> State:
     }
 
 
-_STATES: Mapping[str, Callable[[_Twin, Fitted], State]] = {
-    "KMeans": _kmeans,
-    "LinearRegression": _linear,
-    "LogisticRegression": _logistic,
-    "PCA": _pca,
-    "TruncatedSVD": _truncated_svd,
-}
-
-
 def stage_of(owner: EstimatorStage, traits: CumlDescribed, state: Fitted) -> Stage:
     """Return the bound stage of which `owner`, whose estimator has these traits, has learned the state."""
-    return STAGES[str(traits.stage)](owner, traits, state)
+    _, build = STAGES[str(traits.stage)]
+    return build(owner, traits, state)
 
 
 def _label(owner: EstimatorStage) -> str:
@@ -174,10 +160,13 @@ def _logistic_stage(owner: EstimatorStage, traits: CumlDescribed, state: Fitted)
     )
 
 
-STAGES: Mapping[str, Callable[[EstimatorStage, CumlDescribed, Fitted], Stage]] = {
-    "KMeans": _kmeans_stage,
-    "LinearRegression": _linear_stage,
-    "LogisticRegression": _logistic_stage,
-    "PCA": _pca_stage,
-    "TruncatedSVD": _truncated_svd_stage,
+_Learn = Callable[[_Twin, Fitted], State]
+_Build = Callable[[EstimatorStage, CumlDescribed, Fitted], Stage]
+STAGES: Mapping[str, tuple[_Learn, _Build]] = {
+    "KMeans": (_kmeans, _kmeans_stage),
+    "LinearRegression": (_linear, _linear_stage),
+    "LogisticRegression": (_logistic, _logistic_stage),
+    "PCA": (partial(_projection, more="mean"), _pca_stage),
+    "TruncatedSVD": (partial(_projection, more="singular_values"), _truncated_svd_stage),
 }
+"""By the name of a stage: how its state is learned from an estimator, and how the stage is made."""

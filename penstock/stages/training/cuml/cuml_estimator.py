@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -20,13 +20,13 @@ from penstock.stages.classes import classes_of
 from penstock.stages.parameter_checks import one_of
 from penstock.stages.shapes import CLASSES, Fields, Integer, ListOf, Shape, Text, by_column
 from penstock.stages.target import null_where
-from penstock.stages.training.cuml._describe import CumlDescribed, check_twin, describe, own, unfitted
-from penstock.stages.training.cuml._estimators import entry_of
+from penstock.stages.training.cuml import _several as several
+from penstock.stages.training.cuml._estimators import CumlDescribed, check_twin, describe, entry_of, own, unfitted
+from penstock.stages.training.cuml._state import stage_of, state_of
+from penstock.stages.training.sklearn import _fit as fit
 from penstock.stages.training.sklearn._estimator_stage import EstimatorStage
 from penstock.stages.training.sklearn._kinds import Described
-
-if TYPE_CHECKING:
-    from penstock.stages.training.sklearn._fit import ToRows
+from penstock.stages.training.sklearn._score import named
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +161,6 @@ class CumlEstimator(EstimatorStage):
         distances = self._traits.stage == "KMeans" and self._method == "transform"
         return self._traits.stage is not None and not distances and len(self._labels) <= 1
 
-    def _check_storable(self) -> None:
-        """Do nothing: it was checked when the stage was made."""
-
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned = super().finish(results)
         classes = classes_of(learned) or ()
@@ -202,19 +199,14 @@ class CumlEstimator(EstimatorStage):
 
     def _why_alone(self, estimator: Any) -> str | None:
         """Return why one GPU has to fit it."""
-        from penstock.stages.training.cuml._several import why_alone
-
         entry, weighted = entry_of(estimator, self.title), self.weight is not None
-        reason = why_alone(estimator, entry, len(self.inputs()), weighted=weighted)
+        reason = several.why_alone(estimator, entry, len(self.inputs()), weighted=weighted)
         if reason is not None or self._traits.stage is None or self._becomes_stage:
             return reason
         return "several learn one label" if self._labels else "with distances the cluster of every row is kept"
 
     def _train_together(self, rank: Rank, learned: Fitted, estimator: Any) -> Fitted:
         """Return what all ranks learned together; nothing on those but the first that has rows, and on rank 0."""
-        from penstock.stages.training.cuml import _several as several
-        from penstock.stages.training.sklearn import _fit as fit
-
         several.check_gpus(rank, self.title)
         rows, sizes = fit.read_share(rank, self._reader(learned), learned["rows"], self.memory_limit)
         entry, classes = entry_of(estimator, self.title), len(classes_of(learned) or ())
@@ -232,20 +224,13 @@ class CumlEstimator(EstimatorStage):
         first = next(index for index, size in enumerate(sizes) if size)
         return rank.gather(fitted)[first] if first else fitted
 
-    def _reader(self, learned: Fitted) -> ToRows:
-        from penstock.stages.training.sklearn._fit import ToRows
-
-        columns = (self.inputs(), self._labels, classes_of(learned), self.weight)
-        return ToRows(*columns, dtype=self.dtype, on_device=True)
+    def _reader(self, learned: Fitted) -> fit.ToRows:
+        return replace(super()._reader(learned), dtype=self.dtype, on_device=True)
 
     def _learn(self, estimator: Any, learned: Fitted) -> Fitted:
         twin = estimator.as_sklearn()
         if not self._becomes_stage:
-            from penstock.stages.training.sklearn import _store as store
-
-            return {"estimator": store.store(twin), "sklearn": store.installed(), **learned}
-        from penstock.stages.training.cuml._state import state_of
-
+            return super()._learn(twin, learned)
         state = state_of(str(self._traits.stage), twin, self.inputs(), learned)
         return {"learned": state, **{name: value for name, value in learned.items() if name not in state}}
 
@@ -275,8 +260,6 @@ class CumlEstimator(EstimatorStage):
         ConfigError
             It is kept as an estimator of scikit-learn, which `fitted_estimator` returns.
         """
-        from penstock.stages.training.cuml._state import stage_of
-
         if "learned" not in fitted:
             problem = f"{self._described.text:.200} is kept as an estimator of scikit-learn, and is no stage"
             raise ConfigError(problem, hint="Call fitted_estimator(fitted).", stage=self.title)
@@ -328,8 +311,6 @@ class CumlEstimator(EstimatorStage):
 
     def _transformed(self, made: nw.DataFrame, names: tuple[str, ...]) -> list[nw.Series]:
         """Return the columns that a projection has made under names of its own as `output_columns`."""
-        from penstock.stages.training.sklearn._score import named
-
         scores = matrices.to_matrix(made, names, "float64")
         missing = np.isnan(scores).any(axis=1)
         columns = named(np.where(missing[:, None], 0.0, scores), self.outputs(), self._described.text[:200])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -123,8 +123,3 @@ class Discriminant(Trainer):
     def _matrix(self, table: pa.Table) -> np.ndarray:
         """Return what `_table` was made of."""
         return np.stack([table[name].to_numpy() for name in self.inputs()], axis=1)
-
-
-def classes_table(found: ProductsByClass) -> Mapping[str, pa.Table]:
-    """Return the classes, as a classifier keeps them."""
-    return {"classes": pa.table({"value": found.classes})}

@@ -17,7 +17,7 @@ from penstock.stages.base import Fitted
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, TableOf
-from penstock.stages.training.discriminant._discriminant import Discriminant, classes_table
+from penstock.stages.training.discriminant._discriminant import Discriminant
 from penstock.stages.training.exact.design import linear
 from penstock.stages.training.linear._coefficient_table import coefficient_table
 from penstock.statistics.class_grams import ProductsByClass
@@ -106,7 +106,7 @@ class LinearDiscriminantAnalysis(Discriminant):
         coefficients, constant = self._coefficients(found, priors, found.means - mean)
         halves = ((found.means - mean) * coefficients).sum(axis=1) / 2
         return {
-            **classes_table(found),
+            "classes": pa.table({"value": found.classes}),
             "priors": priors.tolist(),
             "mean": np.asarray(mean).tolist(),
             "coefficients": self._table(coefficients),

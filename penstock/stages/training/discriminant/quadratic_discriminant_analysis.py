@@ -15,7 +15,7 @@ from penstock.stages.base import Fitted
 from penstock.stages.parameter_checks import in_range
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf
 from penstock.stages.training.clustering._mixture import Mixture
-from penstock.stages.training.discriminant._discriminant import Discriminant, classes_table
+from penstock.stages.training.discriminant._discriminant import Discriminant
 from penstock.stages.training.exact.design import in_blocks
 from penstock.stages.training.linear._coordinate_descent import is_regular
 from penstock.statistics.gram import CrossProducts
@@ -95,7 +95,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         places = {"class": np.arange(len(classes)).repeat(len(names)), "feature": list(names) * len(classes)}
         columns = [pa.array(values) for values in (*places.values(), *rows.T)]
         return {
-            **classes_table(found),
+            "classes": pa.table({"value": found.classes}),
             "priors": self._priors(found).tolist(),
             "means": self._table(found.means),
             "covariances": pa.table(columns, names=[*places, *names]),

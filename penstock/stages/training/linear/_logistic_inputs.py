@@ -1,4 +1,4 @@
-"""What a logistic regression does with features that are all numbers; with a sparse vector, see `_vector_inputs`."""
+"""Features of a logistic regression: numbers, and a sparse vector beside them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._finite import finite_matrix
+from penstock.stages.training._vector_features import at_indices, of_index_table
 from penstock.stages.training.exact.design import Scaling, ToRows, Totals, linear
 from penstock.stages.training.exact.products import ProductDesign
-from penstock.stages.training.linear._curvature import affordable, inverse_hessian, second_moments, times
-from penstock.stages.training.linear._log_loss import Objective
-from penstock.stages.training.linear._quasi_newton import Course, Descent, Inverse
+from penstock.stages.training.linear._curvature import (
+    affordable,
+    diagonal_inverse,
+    inverse_hessian,
+    second_moments,
+    times,
+)
+from penstock.stages.training.linear._quasi_newton import Inverse
+from penstock.stages.training.linear._sparse_design import SparseDesign
+from penstock.stages.training.linear._sparse_features import SparseFeatures
 from penstock.statistics import CrossProducts, Extreme, Extremes, Gram, Moment, Moments, Statistic
 from penstock.statistics.rules import Rule, rules_for
 
@@ -135,10 +143,91 @@ class NumberInputs:
             return linear(matrix.T, coefficients), np.isnan(matrix).any(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What one training minimises, and how it goes about it."""
+@dataclass(frozen=True)
+class VectorInputs(SparseFeatures):
+    """A sparse vector, and numbers beside it if there are any.
 
-    scaling: Scaling
-    objective: Objective
-    descent: Descent[Course]
+    There is a coefficient for each index that some row has, however long the vector is. Learned is
+    ``vector_coefficients``: ``index`` and a column for each row of coefficients, without indices that have none but 0.
+
+    Parameters
+    ----------
+    l1 : bool
+        As of `NumberInputs`, whose methods it has.
+    """
+
+    l1: bool
+
+    def standardise(self, design: SparseDesign, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
+        """Return how features are standardised, and sums over all rows; every rank calls it, once."""
+        moments = design.moments
+        scaling = design.standardise(moments.mean, moments.sample_deviation)
+        return scaling, Totals(moments.weight, moments.of_classes, np.ones(len(moments.mean)))
+
+    def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
+        """Return what multiplies by the inverse of the Hessian's diagonal at the start; None with an L1 penalty."""
+        if self.l1:
+            return None
+        offset = (scaling.mean - scaling.shift) / scaling.divisor
+        moments = np.append(1.0 + offset**2, [1.0] * self.intercept)
+        inverse = diagonal_inverse(moments, probabilities, l2).ravel()
+        return lambda vector: vector * inverse
+
+    def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
+        """Return the coefficients, of shape (outputs, features), as a model has them."""
+        numbers, vector = np.split(coefficients, [len(self.numbers)], axis=1)
+        plain = self._plain().stored(numbers, learned) if self.numbers else {}
+        return {**super().stored(vector, learned), **plain}
+
+    def named_coefficients(self, fitted: Fitted) -> tuple[list[str], np.ndarray]:
+        """Return the names of features, ``vector[index]`` too, and their coefficients, of shape (outputs, features)."""
+        index, coefficients = of_index_table(fitted["vector_coefficients"])
+        names = [f"{self.vector}[{place}]" for place in index]
+        if not self.numbers:
+            return names, coefficients
+        others, beside = self._plain().named_coefficients(fitted)
+        return [*others, *names], np.concatenate([beside, coefficients], axis=1)
+
+    def _plain(self) -> NumberInputs:
+        return NumberInputs(self.numbers, self.label, self.weight, self.intercept, self.l1)
+
+    def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
+        """Return the margins without intercepts, of shape (outputs, rows), and a mask of rows that lack a feature."""
+        index, coefficients = of_index_table(fitted["vector_coefficients"])
+        matrix, lacking = at_indices(frame, self.vector, index)
+        products = np.ascontiguousarray((matrix @ np.ascontiguousarray(coefficients.T)).T)
+        margins, missing = (matrices.to_device(each, frames.kind_of(frame)) for each in (products, lacking))
+        if not self.numbers:
+            return margins, missing
+        others, without = self._plain().margins(frame, fitted)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return margins + others, missing | without
+
+
+def scaled_coefficients(start: Mapping[str, Any], names: Sequence[str], scaling: Scaling) -> np.ndarray:
+    """Return coefficients of features as they are, in terms of standardised ones, the intercept last if there is one.
+
+    A minimisation goes on from them. Of features that are constant, and of those that had none, they are 0.
+
+    Parameters
+    ----------
+    start : mapping
+        ``features``, and of each row of coefficients these and the intercept: ``coefficients``, ``intercepts``.
+    names : sequence of str
+        The features.
+
+    Examples
+    --------
+    >>> start = {"features": ["a", "b"], "coefficients": [[2.0, 5.0]], "intercepts": [1.0]}
+    >>> scaling = Scaling(np.array([3.0, 4.0]), np.array([0.5, 2.0]), np.zeros(2), np.ones(2))
+    >>> scaled_coefficients(start, ["a", "c"], scaling).tolist()
+    [1.0, 0.0, 7.0]
+    """
+    of_name = dict(zip(start["features"], np.array(start["coefficients"]).T, strict=True))
+    none = np.zeros(len(start["intercepts"]))
+    coefficients = np.stack([of_name.get(name, none) for name in names], axis=1) * (scaling.scale > 0)
+    scaled: np.ndarray = coefficients * scaling.scale
+    if scaling.intercept:
+        intercepts = np.array(start["intercepts"]) + (coefficients * scaling.shift).sum(axis=1)
+        scaled = np.column_stack([scaled, intercepts])
+    return scaled.ravel()

@@ -146,7 +146,8 @@ class SparseDesign:
         mean = np.where(self._low == self._high, self._low / self._unit, first / weight)
         self._centre = mean.copy()
         if self._intercept:
-            self._take_off(mean[: self._numbers])
+            for rows in self._rows:
+                rows.x.data[self._places_of_numbers(rows)] -= mean[: self._numbers]
             self._centre[: self._numbers] = 0.0
         second = np.maximum(self._second_sums() + (weight - counted) * self._centre**2, 0.0)
         spread = np.where(self._low == self._high, 0.0, np.sqrt(second)) * self._unit
@@ -221,11 +222,6 @@ class SparseDesign:
 
         summed: np.ndarray = self._added(work).sum(axis=0)[: len(self._low)]
         return summed
-
-    def _take_off(self, mean: np.ndarray) -> None:
-        """Take their means from the numbers."""
-        for rows in self._rows:
-            rows.x.data[self._places_of_numbers(rows)] -= mean
 
     def loss_and_gradient(
         self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float, steepest: float = 1.0

@@ -237,7 +237,9 @@ class GeneralizedLinearRegression(LinearModel):
         convert = ToRows(self.inputs(), self.label, None, self.weight, scaling)
         design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
         with one_blas_thread():
-            totals = Totals.of(design, len(self.inputs()), learned["label_origin"], self._taken_from_label())
+            # Of a linear model the offset, the last term, amounts to another label.
+            taken = len(self.inputs()) - 1 if self.offset and self._is_linear else None
+            totals = Totals.of(design, len(self.inputs()), learned["label_origin"], taken)
             penalties = self._penalties(scaling, totals)
             likelihood = Likelihood.of(design, self._family(), self._link(), scaling, penalties, bool(self.offset))
             null = likelihood.null(totals.mean, self.fit_intercept, self.tol, self.max_iter)
@@ -248,10 +250,6 @@ class GeneralizedLinearRegression(LinearModel):
     @property
     def _is_linear(self) -> bool:
         return isinstance(self._family(), Gaussian) and self._link() == LINKS["identity"]
-
-    def _taken_from_label(self) -> int | None:
-        """Return which term is an offset that amounts to another label."""
-        return len(self.inputs()) - 1 if self.offset and self._is_linear else None
 
     def _penalties(self, scaling: Scaling, totals: Totals) -> np.ndarray:
         """Return the factors of half the squares of coefficients of features as they were scaled."""

@@ -37,11 +37,9 @@ from penstock.stages.training.linear._log_loss import (
     sigmoid,
     softmax,
 )
-from penstock.stages.training.linear._logistic_inputs import NumberInputs, Problem
+from penstock.stages.training.linear._logistic_inputs import NumberInputs, VectorInputs, scaled_coefficients
 from penstock.stages.training.linear._quasi_newton import COURSE, Course, Descent, Inverse, descend, look_beyond
 from penstock.stages.training.linear._separation import UNBOUNDED, unbounded_note
-from penstock.stages.training.linear._vector_inputs import VectorInputs
-from penstock.stages.training.linear._warm_coefficients import scaled_coefficients
 from penstock.statistics import Checks, Statistic
 from penstock.statistics.rules import rules_for
 
@@ -245,12 +243,12 @@ class LogisticRegression(Trainer):
     def train_together(cls, rank: Rank, trainings: Sequence[tuple[Self, Fitted]]) -> list[Fitted]:
         with one_blas_thread():
             problems = [stage._problem(rank, learned) for stage, learned in trainings]
-            courses = minimise_together([(problem.objective, problem.descent) for problem in problems])
+            courses = minimise_together([(objective, descent) for _, objective, descent in problems])
         ends = zip(trainings, problems, courses, strict=True)
-        return [stage._learned(rank, learned, problem, course) for (stage, learned), problem, course in ends]
+        return [stage._learned(rank, learned, *problem[:2], course) for (stage, learned), problem, course in ends]
 
-    def _problem(self, rank: Rank, learned: Fitted) -> Problem:
-        """Return what is to be minimised; every rank calls it."""
+    def _problem(self, rank: Rank, learned: Fitted) -> tuple[Scaling, Objective, Descent[Course]]:
+        """Return the scales of features, what is to be minimised, and the course; every rank calls it."""
         classes = tuple(learned["classes"]["value"].to_pylist())
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
         inputs = self._given(learned.get("vector"))
@@ -266,12 +264,12 @@ class LogisticRegression(Trainer):
         if "start" in learned:
             named = inputs.named(learned, np.ones(len(scaling.mean), dtype=bool))
             start = scaled_coefficients(learned["start"], named, scaling)
-        return Problem(scaling, objective, self._descent(rank, start, factors, inverse, null))
+        return scaling, objective, self._descent(rank, start, factors, inverse, null)
 
-    def _learned(self, rank: Rank, learned: Fitted, problem: Problem, course: Course) -> Fitted:
+    def _learned(self, rank: Rank, learned: Fitted, scaling: Scaling, objective: Objective, course: Course) -> Fitted:
         """Return what is learned where a course has ended."""
         course.report_end(rank, "not converged" if course.unbounded is None else "coefficients grow without bound")
-        single, scaling = problem.objective.loss is binomial, problem.scaling
+        single = objective.loss is binomial
         found = course.x.reshape(1 if single else learned["classes"].num_rows, -1)
         coefficients, intercepts = self._unscaled(found, scaling, centre=not single)
         inputs = self._given(learned.get("vector"))

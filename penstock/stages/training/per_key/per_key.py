@@ -31,8 +31,15 @@ from penstock.stages.step import StageStep, capability
 from penstock.stages.stored_values import jsonable
 from penstock.stages.target import Target
 from penstock.stages.trainer import Trainer, as_trainer
-from penstock.stages.training.per_key._key_models import KeyModels
-from penstock.stages.training.per_key._key_states import Outcome, StateOf, first_error, joined, learned_of, notes_of
+from penstock.stages.training.per_key._key_states import (
+    KeyModels,
+    Outcome,
+    StateOf,
+    first_error,
+    joined,
+    learned_of,
+    notes_of,
+)
 from penstock.stages.training.per_key._key_training import KeyTraining
 from penstock.stages.vectors import over
 from penstock.statistics.base import Statistic

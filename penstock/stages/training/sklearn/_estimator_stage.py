@@ -7,7 +7,7 @@ import functools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -24,12 +24,11 @@ from penstock.stages.shapes import Fields, Integer, ListOf, ModelFile, Shape, Ta
 from penstock.stages.stored_values import jsonable
 from penstock.stages.trainer import Trainer
 from penstock.stages.training._finite import finite_matrix
+from penstock.stages.training.sklearn import _fit as fit
+from penstock.stages.training.sklearn import _store
 from penstock.stages.training.sklearn._kinds import METHODS, Described, check_default, check_use
-from penstock.stages.training.sklearn._rules import rules, value_error
+from penstock.stages.training.sklearn._score import named, score, to_classes, to_series
 from penstock.statistics import Checks, RowCount, Statistic
-
-if TYPE_CHECKING:
-    from penstock.stages.training.sklearn._fit import Rows, ToRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,6 @@ class EstimatorStage(Trainer):
     def _describe(self) -> Described:
         """Return what the estimator can do."""
 
-    @abstractmethod
     def _check_storable(self) -> None:
         """Raise UnsupportedStepError where the estimator, even unfitted, cannot be stored without running code."""
 
@@ -96,16 +94,16 @@ class EstimatorStage(Trainer):
     def _to_fit(self, rank: Rank) -> Any:
         """Return a copy of the estimator, to be fitted on `rank`; ConfigError where it cannot be."""
 
-    def _try_out(self, estimator: Any, rows: Rows, threads: int) -> None:
+    def _try_out(self, estimator: Any, rows: fit.Rows, threads: int) -> None:
         """Raise UnsupportedStepError for an estimator that could not be kept once it is fitted on all rows."""
 
-    @abstractmethod
-    def _reader(self, learned: Fitted) -> ToRows:
+    def _reader(self, learned: Fitted) -> fit.ToRows:
         """Return what makes rows of frames for the estimator."""
+        return fit.ToRows(self.inputs(), self._labels, classes_of(learned), self.weight)
 
-    @abstractmethod
     def _learn(self, estimator: Any, learned: Fitted) -> Fitted:
         """Return what is kept of a fitted estimator, and of what was learned before."""
+        return {"estimator": _store.store(estimator, self.title), "sklearn": _store.installed(), **learned}
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as JSON values, the estimator by what is known of it.
@@ -117,9 +115,8 @@ class EstimatorStage(Trainer):
         """
         if not isinstance(self.estimator, Described):
             self._check_storable()
-        names = [field.name for field in dataclasses.fields(self)]
-        others = zip(names[1:], self._values()[1:], strict=True)
-        values = {name: jsonable(self.title, name, value) for name, value in others}
+        others = [field.name for field in dataclasses.fields(self)[1:]]
+        values = {name: jsonable(self.title, name, getattr(self, name)) for name in others}
         return {"estimator": self._described.to_json(), **values}
 
     @property
@@ -192,7 +189,7 @@ class EstimatorStage(Trainer):
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, how many rows there are, and the classes."""
-        checks = rules(
+        checks = fit.rules(
             schema,
             labels=self._labels,
             weight=self.weight,
@@ -204,7 +201,7 @@ class EstimatorStage(Trainer):
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned, allow_nan = {"rows": results["rows"]}, self._described.allow_nan
-        refusal = functools.partial(value_error, features=self.inputs(), allow_nan=allow_nan, **learned)
+        refusal = functools.partial(fit.value_error, features=self.inputs(), allow_nan=allow_nan, **learned)
         results["checks"].refuse(refusal)
         return {**learned, **(self._classes.learn(results) if "labels" in results else {})}
 
@@ -222,8 +219,6 @@ class EstimatorStage(Trainer):
         return Fields(shapes, {"classes": classes})
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
-        from penstock.stages.training.sklearn import _fit as fit
-
         estimator = self._to_fit(rank)
         rows = fit.read(rank, self._reader(learned), learned["rows"], self.memory_limit)
         self._try_out(estimator, rows, rank.threads)
@@ -255,14 +250,10 @@ class EstimatorStage(Trainer):
         ArtifactVersionError, UntrustedArtifactError, ArtifactError
             It was fitted by another minor version of scikit-learn, or its file is not to be trusted or read.
         """
-        from penstock.stages.training.sklearn._store import fitted_estimator
-
-        return fitted_estimator(fitted)
+        return _store.fitted_estimator(fitted)
 
     def _scores(self, matrix: np.ndarray, fitted: Fitted) -> dict[str, np.ndarray]:
         """Return the results by column, for rows without a missing value that the estimator does not take."""
-        from penstock.stages.training.sklearn._score import named, score
-
         classes = self._predicted(fitted) if self._described.kind == "classifier" else None
         estimator = self.fitted_estimator(fitted)
         made = score(estimator, matrix, self._method, classes, self._described.text[:200], self.inputs())
@@ -287,8 +278,6 @@ class EstimatorStage(Trainer):
     def _column(
         self, frame: nw.DataFrame, name: str, values: np.ndarray, present: np.ndarray, fitted: Fitted
     ) -> nw.Series:
-        from penstock.stages.training.sklearn._score import to_classes, to_series
-
         if self._method == "transform" or name != self.prediction or self._described.kind == "regressor":
             return to_series(frame, name, values, present)
         if self._described.kind == "classifier":

@@ -1,4 +1,4 @@
-"""All rows on one rank as matrices, and the fit of an estimator on them."""
+"""Matrices of all rows, their checks, and an estimator's fit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from penstock import devices
 from penstock.core.errors import ConfigError, DataValueError, RowCountError
@@ -19,12 +20,55 @@ from penstock.spmd import Rank
 from penstock.stages.classes import coded_label
 from penstock.stages.target import check_weights
 from penstock.stages.training._finite import finite_matrix
+from penstock.statistics.rules import Rule, rules_for
 
 _SHARE = 4
 """The matrix may take this part of the memory of a machine or a GPU: estimators make copies, and results need room."""
 _MOST_WARNINGS = 20
 _FEW, _TIMES = 500, 10
 """An estimator is tried out on about so many rows, where there are ten times as many: it costs next to nothing then."""
+
+
+def rules(
+    schema: pa.Schema,
+    *,
+    labels: tuple[str, ...],
+    weight: str | None,
+    features: tuple[str, ...],
+    classifies: bool,
+) -> Iterator[tuple[str, Rule]]:
+    """Yield columns, each with a rule that its values keep.
+
+    Examples
+    --------
+    >>> schema = pa.schema({"y": pa.string(), "x": pa.float64()})
+    >>> found = rules(schema, labels=("y",), weight=None, features=("x",), classifies=True)
+    >>> [(name, rule.test) for name, rule in found]
+    [('y', 'null'), ('x', 'null'), ('x', 'infinite')]
+    """
+    for name in labels:
+        of_floats = ("infinite", "not_whole") if classifies else ("infinite",)
+        tests = ("null", *(of_floats if pa.types.is_floating(schema.field(name).type) else ()))
+        yield from rules_for((name,), *tests)
+    if weight is not None:
+        yield from rules_for((weight,), "null", "infinite", "negative")
+    for name in features:
+        yield from rules_for((name,), "null", "infinite")
+
+
+def value_error(
+    name: str, rule: Rule, count: int, *, rows: int, features: tuple[str, ...], allow_nan: bool
+) -> DataValueError | None:
+    """Return the error for `count` values that break a rule; None for nulls that are allowed, unless all rows are."""
+    of_feature = name in features and rule.test == "null"
+    if of_feature and count == rows:
+        return DataValueError(f"column {name!r} is null in all {rows} row(s)", hint="Leave it out.", column=name)
+    if of_feature and allow_nan:
+        return None
+    error = rule.error(name, count)
+    if of_feature:
+        error.hint = "Put an Imputer before this step, or use an estimator that takes missing values."
+    return error
 
 
 @dataclass(frozen=True)
@@ -177,13 +221,10 @@ def _check_count(found: int, rows: int) -> None:
 def _label(values: Any, convert: ToRows) -> Any | None:
     if not convert.labels:
         return None
-    if convert.classes is not None:
-        return values[:, 0].astype("int32") if convert.on_device else class_values(convert.classes)[_places(values)]
-    return values[:, 0].copy() if len(convert.labels) == 1 else values.copy()
-
-
-def _places(values: np.ndarray) -> np.ndarray:
-    return values[:, 0].astype(np.intp)
+    if convert.classes is None:
+        return values[:, 0].copy() if len(convert.labels) == 1 else values.copy()
+    places = values[:, 0].astype("int32")
+    return places if convert.on_device else class_values(convert.classes)[places]
 
 
 def class_values(classes: tuple[Any, ...]) -> np.ndarray:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
-from penstock.stages.classes import classes_of
+from penstock.stages.training.sklearn import _fit as fit
 from penstock.stages.training.sklearn._estimator_stage import EstimatorStage
 from penstock.stages.training.sklearn._kinds import Described, describe, kept, to_fit, unfitted
-
-if TYPE_CHECKING:
-    from penstock.stages.training.sklearn._fit import Rows, ToRows
+from penstock.stages.training.sklearn._store import store
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +126,6 @@ class SklearnEstimator(EstimatorStage):
         return describe(self.estimator)
 
     def _check_storable(self) -> None:
-        from penstock.stages.training.sklearn._store import store
-
         store(kept(self.estimator), self.title)
 
     def _to_fit(self, rank: Rank) -> Any:
@@ -137,11 +133,8 @@ class SklearnEstimator(EstimatorStage):
         self._check_storable()
         return estimator
 
-    def _try_out(self, estimator: Any, rows: Rows, threads: int) -> None:
+    def _try_out(self, estimator: Any, rows: fit.Rows, threads: int) -> None:
         """Raise UnsupportedStepError where the estimator, fitted on a few of very many rows, cannot be stored."""
-        from penstock.stages.training.sklearn import _fit as fit
-        from penstock.stages.training.sklearn._store import store
-
         few, trial = fit.few(rows), unfitted(estimator)
         if few is None:
             return
@@ -151,12 +144,5 @@ class SklearnEstimator(EstimatorStage):
             return
         store(kept(trial), self.title)
 
-    def _reader(self, learned: Fitted) -> ToRows:
-        from penstock.stages.training.sklearn._fit import ToRows
-
-        return ToRows(self.inputs(), self._labels, classes_of(learned), self.weight)
-
     def _learn(self, estimator: Any, learned: Fitted) -> Fitted:
-        from penstock.stages.training.sklearn import _store as store
-
-        return {"estimator": store.store(kept(estimator), self.title), "sklearn": store.installed(), **learned}
+        return super()._learn(kept(estimator), learned)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
+import numpy as np
+
 from penstock.core.errors import ConfigError
 from penstock.core.extras import importing
-from penstock.stages.training.spark_ml._values import ESTIMATOR, from_plain
 
 PACKAGES = ("pyspark.ml.", "spark_rapids_ml.")
 """Where classes are from: nothing else is imported by a name that a saved model has."""
 
+ESTIMATOR = "estimator"
+"""The key of a mapping that stands for an estimator, or for an evaluator."""
 _MADE = (
     "outputCol", "outputCols", "predictionCol", "probabilityCol", "rawPredictionCol", "topicDistributionCol",
     "varianceCol", "leafCol", "quantilesCol", "linkPredictionCol",
@@ -164,3 +167,66 @@ def _shown(value: Any) -> str:
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
+
+
+def is_params(value: Any) -> bool:
+    """Return whether a value has parameters as Spark ML has them: an estimator, a transformer, an evaluator."""
+    return not isinstance(value, type) and any(kind.__name__ == "Params" for kind in type(value).__mro__)
+
+
+def to_plain(value: Any, describe: Callable[[Any], Mapping[str, Any]]) -> Any:
+    """Return a value as a JSON value; `describe` gives that of an estimator.
+
+    Raises
+    ------
+    ConfigError
+        It has none.
+
+    Examples
+    --------
+    >>> to_plain([np.float64(0.5), np.arange(2)], dict)
+    [0.5, [0, 1]]
+    """
+    if isinstance(value, np.generic | np.ndarray):  # a number of NumPy may be a float of Python too
+        return value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [to_plain(each, describe) for each in value]
+    if isinstance(value, Mapping):
+        return {"grid": [[param.parent, param.name, to_plain(each, describe)] for param, each in value.items()]}
+    if isinstance(value, type | partial) or is_params(value):
+        return {ESTIMATOR: dict(describe(value))}
+    if type(value).__name__ in ("DenseVector", "SparseVector"):
+        return {"vector": value.toArray().tolist()}
+    if type(value).__name__ in ("DenseMatrix", "SparseMatrix"):
+        return {"matrix": value.toArray().tolist()}
+    raise ConfigError(
+        f"{value!r:.200} is a parameter that cannot be stored without storing code",
+        hint="Take numbers, texts, vectors, matrices, other estimators of Spark ML, or lists of these.",
+    )
+
+
+def from_plain(value: Any, build: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return the value that `to_plain` made a JSON value of; `build` makes an estimator of its description."""
+    if isinstance(value, list | tuple):
+        return [from_plain(each, build) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    (kind, content), *_ = value.items()
+    if kind == ESTIMATOR:
+        return build(content)
+    if kind == "grid":
+        return {_param(uid, name): from_plain(each, build) for uid, name, each in content}
+    linalg = import_module("pyspark.ml.linalg")
+    if kind == "vector":
+        return linalg.Vectors.dense(content)
+    array = np.asarray(content, dtype=np.float64)
+    return linalg.Matrices.dense(*array.shape, array.ravel(order="F"))
+
+
+def _param(uid: str, name: str) -> Any:
+    """Return the parameter of an estimator, which is known by its name, as a key of a grid."""
+    parent = import_module("pyspark.ml.util").Identifiable()
+    parent.uid = uid
+    return import_module("pyspark.ml.param").Param(parent, name, "")

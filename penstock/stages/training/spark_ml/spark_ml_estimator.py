@@ -23,8 +23,7 @@ from penstock.stages.base import Fitted, Tags, name_taken, with_fields
 from penstock.stages.shapes import Fields, Shape, TableOf, Text
 from penstock.stages.stored_values import jsonable
 from penstock.stages.trainer import Trainer
-from penstock.stages.training.spark_ml._described import SparkMLDescribed
-from penstock.stages.training.spark_ml._values import ESTIMATOR, is_params, to_plain
+from penstock.stages.training.spark_ml._described import ESTIMATOR, SparkMLDescribed, is_params, to_plain
 
 _NUMBER, _VECTOR = pa.float64(), pa.list_(pa.float64())
 _NUMBERS = ("predictionCol", "varianceCol", "leafCol", "linkPredictionCol")
@@ -228,10 +227,6 @@ def _columns_of(estimator: Any) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if f"{name}s" not in columns}
 
 
-def _renamed(value: Any, uid: str, name: str) -> Any:
-    return value.replace(uid, name) if isinstance(value, str) else value
-
-
 def resolved(described: SparkMLDescribed) -> SparkMLDescribed:
     """Return a description with its columns: itself where they are known, else with those of a new estimator.
 
@@ -243,7 +238,10 @@ def resolved(described: SparkMLDescribed) -> SparkMLDescribed:
     inner = replace(described, params={name: _resolved(value) for name, value in described.params.items()})
     made = inner.build()
     _check(made)
-    columns = {name: _renamed(value, made.uid, described.short_name) for name, value in _columns_of(made).items()}
+    columns = {
+        name: value.replace(made.uid, described.short_name) if isinstance(value, str) else value
+        for name, value in _columns_of(made).items()
+    }
     return replace(inner, columns=columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -20,10 +20,11 @@ from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags
 from penstock.stages.parameter_checks import in_range
 from penstock.stages.trainer import Trainer
-from penstock.stages.training.cuml._describe import describe_as
-from penstock.stages.training.cuml._estimators import known_entry
+from penstock.stages.training.cuml import _several as several
+from penstock.stages.training.cuml._estimators import describe_as, known_entry
+from penstock.stages.training.sklearn import _fit as fit
 from penstock.stages.training.sklearn._kinds import METHODS, Described, copied, describe, is_cuml
-from penstock.stages.training.sklearn._rules import rules, value_error
+from penstock.stages.training.sklearn._score import check_finite, to_series
 from penstock.statistics import Checks, RowCount, Statistic
 
 RESULT = "v0"
@@ -68,10 +69,8 @@ class _TransductiveEstimator(Trainer):
         """Whether the ranks, each with all rows and a GPU, divide the work among them: that of a DBSCAN of cuML."""
         if not is_cuml(self.estimator) or type(self.estimator).__name__ != "DBSCAN":
             return False
-        from penstock.stages.training.cuml._several import why_alone
-
         entry = known_entry(self.estimator, self.title)
-        return why_alone(self.estimator, entry, 1, weighted=False) is None
+        return several.why_alone(self.estimator, entry, 1, weighted=False) is None
 
     @cached_property
     def _described(self) -> Described:
@@ -98,24 +97,24 @@ class _TransductiveEstimator(Trainer):
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and how many rows there are."""
-        found = rules(schema, labels=(), weight=None, features=self.inputs(), classifies=False)
+        found = fit.rules(schema, labels=(), weight=None, features=self.inputs(), classifies=False)
         return {"checks": Checks(tuple(found)), "rows": RowCount()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         known = {"rows": results["rows"], "allow_nan": self._described.allow_nan}
-        results["checks"].refuse(partial(value_error, features=self.inputs(), **known))
+        results["checks"].refuse(partial(fit.value_error, features=self.inputs(), **known))
         return {"rows": results["rows"]}
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         from sklearn.base import clone
 
-        from penstock.stages.training.sklearn import _fit as fit
-
         on_gpu = is_cuml(self.estimator)
         convert = fit.ToRows(self.inputs(), (), None, None, "float32" if on_gpu else "float64", on_gpu)
-        called = getattr(clone(self.estimator), self.method)
-        if rank.size > 1:
-            called = self._shared_call(rank)
+        estimator = clone(self.estimator)
+        called = getattr(estimator, self.method)
+        if rank.size > 1:  # all label the rows, and the labels of rank 0 are complete
+            several.check_gpus(rank, self.title)
+            called = partial(several.labels, estimator, known_entry(estimator, self.title), rank)
         rows, numbers = fit.read_numbered(rank.with_all_rows(), convert, learned["rows"], self.memory_limit)
         with fit.values_refused(self._described.text[:200], self.inputs()):
             values, warned = fit.call(partial(called, rows.x), rank.threads)
@@ -125,18 +124,7 @@ class _TransductiveEstimator(Trainer):
         rank.report(1, "; ".join(warned[:3]))
         return {"results": results, "warnings": warned}
 
-    def _shared_call(self, rank: Rank) -> Callable[[Any], Any]:
-        """Return what labels the rows on all ranks; those that it gives rank 0 are complete."""
-        from sklearn.base import clone
-
-        from penstock.stages.training.cuml import _several as several
-
-        several.check_gpus(rank, self.title)
-        return partial(several.labels, clone(self.estimator), known_entry(self.estimator, self.title), rank)
-
     def _table(self, numbers: np.ndarray, values: np.ndarray, x: Any) -> pa.Table:
-        from penstock.stages.training.sklearn._score import to_series
-
         self._check_results(values, x)
         frame = frames.from_arrow(pa.table({NUMBER: numbers}))
         column = to_series(frame, RESULT, values, np.ones(len(numbers), dtype=bool))
@@ -144,8 +132,6 @@ class _TransductiveEstimator(Trainer):
 
     def _check_results(self, values: np.ndarray, x: Any) -> None:
         """Raise an error for what are no results of rows; NaN may be in that of a row with a missing value."""
-        from penstock.stages.training.sklearn._score import check_finite
-
         dimensions, kinds = (1, "iu") if self.method == "fit_predict" else (2, "biuf")
         text = f"{self._described.text:.200}"
         if values.ndim != dimensions or len(values) != len(x) or values.dtype.kind not in kinds:
@@ -188,13 +174,12 @@ def copy_of(estimator: Any, method: str) -> tuple[Any, Described]:
     DBSCAN(eps=2.0)
     """
     copy = copied(estimator)
-    described = _of_cuml(copy, method) if is_cuml(copy) else describe(copy)
+    if is_cuml(copy):
+        described: Described = describe_as(known_entry(copy, method), " ".join(repr(copy).split()))
+    else:
+        described = describe(copy)
     _check(copy, described, method)
     return copy, described
-
-
-def _of_cuml(estimator: Any, stage: str) -> Described:
-    return describe_as(known_entry(estimator, stage), " ".join(repr(estimator).split()))
 
 
 def _check(estimator: Any, described: Described, method: str) -> None:

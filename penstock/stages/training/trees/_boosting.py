@@ -23,12 +23,11 @@ from penstock.frames import matrices
 from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.training.trees._documents import from_document, to_document
 from penstock.stages.training.trees._float32 import BEYOND, farthest
 from penstock.stages.training.trees._matrix import ToBatch
 from penstock.stages.training.trees._metrics import is_maximised
 from penstock.stages.training.trees._quantised import QuantisedInputs
-from penstock.stages.training.trees._tree_features import float32_matrix
+from penstock.stages.training.trees._tree_features import float32_matrix, from_document, to_document
 
 KIND = "xgboost-ubj"
 _FEW_ROWS = 2_048

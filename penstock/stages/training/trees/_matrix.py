@@ -154,7 +154,7 @@ class ToBatch:
             None if self.weight is None else float32_matrix(frame, (self.weight,))[:, 0],
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
             None if self.upper is None else matrices.to_matrix(frame, (self.upper,))[:, 0],
-            None if self.group is None else host_column(frame, self.group),
+            None if self.group is None else frames.to_arrow(frame.select(self.group))[self.group].combine_chunks(),
             _float32.beyond(frame, self.features),
             None if self.before is None else self._margins(frame, self.before),
         )
@@ -212,11 +212,6 @@ class ToBatch:
             None if self.upper is None else none,
             None if self.group is None else pa.array([], pa.int64()),
         )
-
-
-def host_column(frame: nw.DataFrame, name: str) -> pa.Array:
-    """Return a column as one Arrow array on the host."""
-    return frames.to_arrow(frame.select(name))[name].combine_chunks()
 
 
 def training_checks(label: str, weight: str | None, group: str | None = None) -> ColumnRules:

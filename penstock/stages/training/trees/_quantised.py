@@ -3,13 +3,19 @@
 Ranking compares the rows of a group among themselves, and a group that is cut in two is two groups to XGBoost. Rows
 are dealt to ranks as they lie in the files, wherever their groups are; so the ranks show each other what they read,
 one batch after the other, and each keeps the rows of its groups.
+
+Bins are cut from one sample of rows, the same whatever the engine and the number of ranks. XGBoost would merge the
+sketches of the ranks, which depends on how rows are dealt to them; trees of one rank and of two would differ in every
+split. Here a row is in the sample by its number, every rank gets the whole sample, in the order of the rows, and cuts
+it by itself.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,9 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xgboost as xgb
 
+from penstock import devices
 from penstock.frames import Kind
+from penstock.io.fragments import hash_rows
 from penstock.spmd import Rank
-from penstock.stages.training.trees import _bins
 from penstock.stages.training.trees._exchange import broadcast
 from penstock.stages.training.trees._matrix import Batch, Batches, ToBatch
 
@@ -48,7 +55,7 @@ class QuantisedInputs:
         converts["train"] = replace(convert, numbered=rank.numbers_rows("train"))
         caches = {name: None if folder is None else os.path.join(folder, name) for name in rank.datasets}
         self._batches = {name: Batches(rank, name, converts[name], caches[name]) for name in rank.datasets}
-        self._sample = _bins.sample(rank, self._batches["train"])
+        self._sample = sample(rank, self._batches["train"])
         self._made: list[xgb.DMatrix] = []
         self.names = convert.names
         self.beyond: Mapping[str, int] = {}
@@ -70,7 +77,7 @@ class QuantisedInputs:
         return self._made
 
     def _quantised(self, rank: Rank, settings: Mapping[str, Any]) -> list[xgb.DMatrix]:
-        reference = _bins.cut(rank, self._sample, self.names, settings)
+        reference = cut(rank, self._sample, self.names, settings)
         for each in self._batches.values():
             if each.grouped:
                 bring_together(rank, each)
@@ -145,3 +152,59 @@ def _sorted(parts: list[Batch], kind: Kind) -> Batch:
     return Batch(whole.features[order], whole.label[order], weight, group=pa.array(places), margin=margin).to_device(
         kind
     )
+
+
+SAMPLE_ROWS = 200_000
+"""About as many rows are looked at; all, where there are no more. LightGBM's default (bin_construct_sample_cnt)."""
+_SEED = 0x62696E73
+
+
+def sample(rank: Rank, batches: Batches) -> Batch | None:
+    """Return this rank's part of the sample, on the host; None where rows have lost their numbers.
+
+    None, too, where XGBoost would cut all rows as it cuts the sample of them: there they need not be gone through
+    twice. Read before the ranks meet.
+    """
+    share = SAMPLE_ROWS / max(rank.total_rows("train"), 1)
+    if not batches.numbered or (share >= 1 and _sketches_all(rank, batches)):
+        return None
+    parts = []
+    for batch in batches.each():
+        assert batch.rows is not None
+        parts.append(replace(batch, margin=None).take(hash_rows(batch.rows, _SEED) < share))
+    return Batch.joined(parts)
+
+
+def _sketches_all(rank: Rank, batches: Batches) -> bool:
+    """Return whether XGBoost sees all rows in their order: a CPU takes them one by one, whatever batches they are in.
+
+    A GPU merges sketches of batches; and rows of groups are put in another order, and have the weights of groups.
+    """
+    return rank.size == 1 and rank.kind == "cpu" and not (batches.grouped or batches.external)
+
+
+def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: Mapping[str, Any]) -> Any | None:
+    """Return a matrix whose bins all ranks use, from the parts of all; None leaves it to XGBoost's sketch.
+
+    Called inside `Rank.collective`.
+    """
+    if part is None:
+        return None
+    roots = range(rank.size) if rank.size > 1 else ()
+    parts = [broadcast(rank, part if rank.index == root else None, root) for root in roots] or [part]
+
+    def build() -> Any:
+        devices.use(rank.kind)
+        whole = Batch.joined(parts).to_device(rank.kind)
+        return xgb.QuantileDMatrix(
+            whole.features,
+            label=whole.label,
+            weight=whole.weight,
+            feature_names=names,
+            max_bin=settings.get("max_bin"),
+            nthread=settings["nthread"],
+        )
+
+    # A communicator belongs to a thread: in another one the matrix is made without the other ranks.
+    with ThreadPoolExecutor(1) as alone:
+        return alone.submit(build).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import xgboost as xgb
 
 from penstock.frames import sparse
 from penstock.stages.base import Blob, Fitted
@@ -17,7 +19,6 @@ from penstock.stages.features import Features
 from penstock.stages.shapes import Shape, TableOf, Text
 from penstock.stages.training._finite import finite_matrix, refuse_infinite
 from penstock.stages.training._vector_features import csr_row, refuse_empty, split, to_csr
-from penstock.stages.training.trees._documents import from_document, to_document
 from penstock.statistics.base import Statistic
 from penstock.statistics.index_counts import IndexCounts
 
@@ -198,3 +199,14 @@ def _features(tree: Mapping[str, Any]) -> np.ndarray:
     split: np.ndarray = np.array(tree["split_indices"])
     found: np.ndarray = split[split != _DELETED]
     return found
+
+
+def to_document(blob: Blob) -> Any:
+    """Return a booster as XGBoost writes it in JSON."""
+    return json.loads(bytes(xgb.Booster(model_file=bytearray(blob.data)).save_raw("json")))
+
+
+def from_document(kind: str, document: Any) -> Blob:
+    """Return the booster of a document."""
+    booster = xgb.Booster(model_file=bytearray(json.dumps(document).encode()))
+    return Blob(kind, bytes(booster.save_raw("ubj")))

@@ -2,6 +2,10 @@
 
 The rules are those that its C++ code relies on without checking: every index in range, every tree a tree, arrays of
 one length, output groups that exist. They say nothing about whether the numbers are the ones that were trained.
+
+Files are Universal Binary JSON (ubjson.org, draft 12), of which the part that XGBoost writes is read, and nothing else.
+XGBoost counts every array, closes every object with ``}``, and gives each length as ``L`` and eight bytes. What is read
+here is read the same way by XGBoost's own parser, which trusts it.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ import numpy as np
 from penstock.core.checks import exact_keys, need, whole
 from penstock.core.errors import ArtifactError, UntrustedArtifactError
 from penstock.frames import sparse
-from penstock.stages.training.trees.model_file.ubjson import read_ubjson
 
 _LEARNER = {"attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"}
 _MODEL = {"gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
@@ -237,3 +240,95 @@ def _check_categories(tree: Mapping[str, Any], nodes: int) -> None:
     need(sizes.sum() == len(categories), "categories belong to no node")
     need(((categories >= 0) & (categories < _MAX_CATEGORY)).all(), "a category is out of range")
     need(np.maximum.reduceat(categories, begins).astype(np.int64).sum() < _MAX_BITS, "categories take too much memory")
+
+
+_DTYPES = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
+_MAX_NESTING = 16
+
+
+def read_ubjson(data: bytes) -> Any:
+    r"""Return the document: dicts, strings, numbers, lists, and NumPy arrays (big-endian) for typed arrays.
+
+    Raises
+    ------
+    ValueError
+        The bytes are not one document of this form, end to end.
+
+    Examples
+    --------
+    >>> read_ubjson(b"{" + b"L" + (1).to_bytes(8) + b"a" + b"i\x05" + b"}")
+    {'a': 5}
+    """
+    reader = _Reader(data)
+    document = reader.value(0)
+    if reader.at != len(data):
+        raise ValueError(f"{len(data) - reader.at} bytes follow the document")
+    return document
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def value(self, depth: int) -> Any:
+        if depth == _MAX_NESTING:
+            raise ValueError(f"nested deeper than {_MAX_NESTING} levels")
+        marker = self._take(1)
+        if marker == b"{":
+            return self._object(depth)
+        if marker == b"[":
+            return self._array(depth)
+        if marker == b"S":
+            return self._text()
+        return self._numbers(marker, 1)[0].item()
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        while self._peek() != b"}":
+            key = self._text()
+            if key in result:
+                raise ValueError(f"key {key!r} appears twice in one object")
+            result[key] = self.value(depth + 1)
+        self._take(1)
+        return result
+
+    def _array(self, depth: int) -> Any:
+        marker = self._take(1)
+        if marker == b"$":
+            marker = self._take(1)
+            self._expect(b"#")
+            return self._numbers(marker, self._length())
+        if marker != b"#":
+            raise ValueError(f"an array without a count at byte {self.at}")
+        return [self.value(depth + 1) for _ in range(self._length())]
+
+    def _numbers(self, marker: bytes, count: int) -> np.ndarray:
+        if marker not in _DTYPES:
+            raise ValueError(f"unexpected type {marker!r} at byte {self.at}")
+        dtype = np.dtype(_DTYPES[marker])
+        return np.frombuffer(self._take(count * dtype.itemsize), dtype)
+
+    def _text(self) -> str:
+        return self._take(self._length()).decode()
+
+    def _length(self) -> int:
+        self._expect(b"L")
+        length = int.from_bytes(self._take(8), signed=True)
+        if not 0 <= length <= len(self.data) - self.at:
+            raise ValueError(f"length {length} at byte {self.at} leaves the document")
+        return length
+
+    def _expect(self, marker: bytes) -> None:
+        found = self._take(1)
+        if found != marker:
+            raise ValueError(f"found {found!r} at byte {self.at - 1}, expected {marker!r}")
+
+    def _peek(self) -> bytes:
+        return self.data[self.at : self.at + 1]
+
+    def _take(self, count: int) -> bytes:
+        taken = self.data[self.at : self.at + count]
+        if len(taken) != count:
+            raise ValueError(f"the document ends at byte {len(self.data)}, in the middle of a value")
+        self.at += count
+        return taken
