@@ -129,7 +129,7 @@ def _one_by_one(groups: Sequence[Group], engine: Scheduler) -> Iterator[tuple[_W
         for bundle in _bundles(group):
             training = bundle[0].training
             bodies = [replace(work.training.body, inputs=inputs) for work in bundle]
-            results = _train_each(bodies, partial(training.run_as, engine=engine))
+            results = _train_each(bodies, partial(training.run, engine=engine))
             for work, (learned, seconds) in zip(bundle, results, strict=True):
                 yield work, learned, seconds
 

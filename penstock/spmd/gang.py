@@ -17,9 +17,8 @@ from penstock.core.progress import Track
 from penstock.core.recording import note_event
 from penstock.spmd import messages as m
 from penstock.spmd.assignment import Assignment, Body, RankAssignment
-from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
+from penstock.spmd.checkpoints import Checkpoint, CheckpointStore, checkpoint_store
 from penstock.spmd.collectives import Collectives
-from penstock.spmd.fingerprint import checkpoint_store
 from penstock.spmd.listener import Listener
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.peers import Peers, RankLost

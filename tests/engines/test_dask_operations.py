@@ -11,8 +11,8 @@ from eventually import until
 from penstock.dataset.relations.relation import settled
 from penstock.engines.dask import operations, query
 from penstock.engines.dask.engine import DaskEngine
-from penstock.engines.dask.operations import Operations
 from penstock.engines.dask.partitioned_rows import PartitionedRows
+from penstock.engines.dask.query import Operations
 from penstock.errors import UserCodeError
 from penstock.io.sources.memory import MemorySource
 from penstock.io.sources.parquet import ParquetSource

@@ -27,11 +27,10 @@ from penstock.core.progress import Progress
 from penstock.engines.spark.cluster import Cluster, Everywhere
 from penstock.engines.spark.driver import JobPlan
 from penstock.engines.spark.frames import partition_each
-from penstock.engines.spark.hash_partitioned import PartNumbers
 from penstock.engines.spark.job import CANCELLING, ENDING, Job
 from penstock.engines.spark.job_errors import SettingLookup, cause
 from penstock.engines.spark.pandas_warning import no_pandas_warning
-from penstock.engines.spark.tasks import Outcome, RunRank, unpickle_once
+from penstock.engines.spark.tasks import Outcome, PartNumbers, RunRank, unpickle_once
 from penstock.frames import Kind
 from penstock.spmd import Assignment, Launch, RankAssignment
 
