@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dask.dataframe as dd
@@ -16,22 +16,6 @@ from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.dataset import Dataset
 from penstock.engines.dask.query_partition import Read, to_partition
 from penstock.engines.local.engine import LocalEngine
-
-
-@dataclass(frozen=True, eq=False)
-class TransformPartition:
-    """Does steps to a partition of pandas."""
-
-    task: BatchTask
-    given: pa.Schema
-
-    def __call__(self, partition: pd.DataFrame) -> Any:
-        """Return what comes out, under the labels of the rows that went in where all of them come out."""
-        rows = pa.Table.from_pandas(partition[self.given.names], schema=self.given, preserve_index=False)
-        made = to_partition(self.task(rows), "cpu")
-        if self.task.keeps_rows:
-            made.index = partition.index
-        return made
 
 
 def frame_of(dataset: Dataset) -> dd.DataFrame:
@@ -53,5 +37,13 @@ def transform_frame(frame: dd.DataFrame, transform: Callable[[Dataset], Dataset]
     """Return a frame with what `transform` does to a dataset to be done to its rows; nothing runs."""
     given = canonical(pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False).remove_metadata())
     task = batch_task(given, transform, LocalEngine(device="cpu"))
-    work = TransformPartition(task, pa.schema([given.field(name) for name in task.columns]))
+    work = partial(_transformed, task, pa.schema([given.field(name) for name in task.columns]))
     return frame.map_partitions(work, meta=work(frame._meta), enforce_metadata=False)
+
+
+def _transformed(task: BatchTask, given: pa.Schema, partition: pd.DataFrame) -> Any:
+    """Return what comes out of a partition, under the labels of its rows where all of them come out."""
+    made = to_partition(task(pa.Table.from_pandas(partition[given.names], schema=given, preserve_index=False)), "cpu")
+    if task.keeps_rows:
+        made.index = partition.index
+    return made

@@ -24,7 +24,7 @@ from penstock.dataset.tasks import put_parts
 from penstock.engines.base import Engine
 from penstock.engines.dask.frames import frame_of
 from penstock.engines.dask.partitioned_rows import PartitionedRows, arrow, collect, combine
-from penstock.engines.dask.query_partition import InPolars, from_partition, to_partition
+from penstock.engines.dask.query_partition import from_partition, in_polars, to_partition
 from penstock.engines.dask.tasks import Tasks
 from penstock.engines.local.results import cast, stays_as_it_is
 from penstock.engines.querying import QueryEngine, as_lazy, with_windows
@@ -123,7 +123,7 @@ class DaskQueries(QueryEngine):
         native = frame.to_native()
         gathered = native.shuffle(on=list(partition_by)) if partition_by else native.repartition(npartitions=1)
         window = partial(with_windows, columns=dict(columns), partition_by=partition_by, order_by=order_by)
-        work = InPolars(window, self._engine.kind)
+        work = partial(in_polars, window, self._engine.kind)
         return as_lazy(gathered.map_partitions(work, meta=work(gathered._meta)))
 
 
@@ -144,13 +144,10 @@ def _write_part(folder: PartFolder, frame: pl.LazyFrame, place: int) -> None:
 def to_parquet(frame: dd.DataFrame, folder: PartFolder) -> Any:
     """Return the writing of a Dask DataFrame without its index; the names of the files are in the order of the rows."""
     options = dict(folder.storage_options)
+    name = "part-{:06d}.parquet".format
     return frame.to_parquet(
-        folder.location, write_index=False, compute=False, name_function=_part, storage_options=options
+        folder.location, write_index=False, compute=False, name_function=name, storage_options=options
     )
-
-
-def _part(index: int) -> str:
-    return f"part-{index:06d}.parquet"
 
 
 @contextmanager

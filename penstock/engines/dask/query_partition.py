@@ -61,20 +61,7 @@ class Read:
         return partition
 
 
-@dataclass(frozen=True, eq=False)
-class InPolars:
-    """Does to a partition what a function does to a Polars frame.
-
-    Parameters
-    ----------
-    function : callable
-    kind : {"cpu", "gpu"}
-    """
-
-    function: Callable[[nw.DataFrame], nw.DataFrame]
-    kind: Kind
-
-    @translate_errors
-    def __call__(self, partition: Any) -> Any:
-        """Return the rows that the function gives, as a partition."""
-        return to_partition(frames.to_arrow(self.function(from_partition(partition, self.kind))), self.kind)
+@translate_errors
+def in_polars(function: Callable[[nw.DataFrame], nw.DataFrame], kind: Kind, partition: Any) -> Any:
+    """Return, as a partition, the rows that a function makes of those of one as a Polars frame."""
+    return to_partition(frames.to_arrow(function(from_partition(partition, kind))), kind)

@@ -36,7 +36,8 @@ def with_vectors(frame: DataFrame) -> DataFrame:
 
     Null stays null; of elements, which a vector has none of, null becomes NaN.
     """
-    names = {field.name for field in frame.schema if _is_floating_array(field.dataType)}
+    arrays = [field for field in frame.schema if isinstance(field.dataType, ArrayType)]
+    names = {field.name for field in arrays if isinstance(field.dataType.elementType, DoubleType | FloatType)}
     return frame.select(*(_vector(name) if name in names else column(name) for name in frame.columns))
 
 
@@ -56,7 +57,3 @@ def _has_vectors(kind: DataType) -> bool:
 def _is_vector(kind: DataType) -> bool:
     is_ours = isinstance(kind, UserDefinedType) and type(kind).__module__.startswith(_PACKAGES)
     return is_ours and type(kind).__name__ == "VectorUDT"
-
-
-def _is_floating_array(kind: DataType) -> bool:
-    return isinstance(kind, ArrayType) and isinstance(kind.elementType, DoubleType | FloatType)
