@@ -202,7 +202,12 @@ def _identity(piece: Piece) -> tuple[Any, ...]:
     if piece.table is None:
         deleted = hashlib.sha256(piece.left_out).hexdigest()
         return piece.path, piece.size, piece.mtime, piece.first, piece.rows, deleted
+    return table_digest(piece.table), piece.first, piece.rows
+
+
+def table_digest(table: pa.Table) -> str:
+    """Return the digest of a table's schema and values."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, piece.table.schema) as writer:
-        writer.write_table(piece.table)
-    return hashlib.sha256(sink.getvalue()).hexdigest(), piece.first, piece.rows
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest()

@@ -22,9 +22,8 @@ from penstock.dataset.relations.operation import Meeting, Operation
 from penstock.dataset.relations.order import Order, SortKey, sorting
 from penstock.dataset.tasks import put_parts
 from penstock.engines.base import Engine
-from penstock.engines.dask.frames import frame_of
+from penstock.engines.dask.frames import frame_of, from_partition, in_polars, to_partition
 from penstock.engines.dask.partitioned_rows import PartitionedRows, arrow, collect, combine
-from penstock.engines.dask.query_partition import from_partition, in_polars, to_partition
 from penstock.engines.dask.tasks import Tasks
 from penstock.engines.local.results import cast, stays_as_it_is
 from penstock.engines.querying import QueryEngine, as_lazy, with_windows

@@ -13,12 +13,11 @@ from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.local.engine import LocalEngine
-from penstock.engines.spark.carriers import arrow_schema, carried, column, spark_schema
+from penstock.engines.spark.carriers import arrow_schema, carried, column, spark_schema, with_arrays
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.python_workers import map_in_arrow
 from penstock.engines.spark.query import check_types, set_for
 from penstock.engines.spark.staging import grouped
-from penstock.engines.spark.vectors import with_arrays
 
 _BATCH_ROWS = 65_536
 """Rows that go to the JVM at once: it holds a batch as a whole."""
