@@ -55,17 +55,13 @@ class ClassifierColumns:
             scores = [getattr(stage, name, None) for name in ("raw_prediction", "probability")]
             given = tuple(name for name in scores if name in stage.outputs())
             if given and isinstance(getattr(stage, "label", None), str):
-                return cls._of(position, stage, given)
+                names = {name: getattr(stage, name) for name in ("label", "prediction", "probability", "weight")}
+                return cls(position=position, scores=given, thresholds=_thresholds(stage), **names)
         raise ConfigError(
             f"{what} takes a pipeline with a classifier, which gives scores; the stages are"
             f" {', '.join(stage.title for stage in stages) or 'none'}",
             hint='A LogisticRegression say; a SklearnEstimator with method="predict" gives no scores.',
         )
-
-    @classmethod
-    def _of(cls, position: int, stage: Stage, scores: tuple[str, ...]) -> Self:
-        names = {name: getattr(stage, name) for name in ("label", "prediction", "probability", "weight")}
-        return cls(position=position, scores=scores, thresholds=_thresholds(stage), **names)
 
     def check_classes(self, models: Sequence[PipelineModel]) -> None:
         """Raise DataValueError unless the models of all folds know the same classes, so that scores mean the same."""

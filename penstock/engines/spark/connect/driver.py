@@ -209,7 +209,8 @@ class FrameCluster(Cluster):
         if self.local:
             return "127.0.0.1"
         address = _own_address(self.session.client.host)
-        with socket.create_server((address, 0), family=_family(address)) as server:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.create_server((address, 0), family=family) as server:
             problems = [text for text in self.everywhere(_connects(*server.getsockname()[:2]), "reach") if text]
         if problems:
             raise ConfigError(
@@ -281,10 +282,6 @@ def _own_address(server: str) -> str:
     with socket.socket(family, kind) as way:
         way.connect(address)
         return str(way.getsockname()[0])
-
-
-def _family(address: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
