@@ -1,4 +1,7 @@
-"""One pipeline on the training rows of one fold: its fit, which waits for scans and trainings that many share."""
+"""One pipeline on the training rows of one fold: its fit, which waits for what many share.
+
+That are scans and trainings; equal stages that learn from the same are fitted once, and are one step of the rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The last complete checkpoint of a training, replaced atomically: on a disk or in a store."""
+"""The last complete checkpoint of a training, replaced atomically: on a disk or in a store.
+
+A training goes on from no checkpoint but its own, which its fingerprint tells.
+"""
 
 from __future__ import annotations
 

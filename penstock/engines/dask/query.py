@@ -1,4 +1,7 @@
-"""Queries on Dask DataFrame, on the workers of the engine's cluster."""
+"""Queries on Dask DataFrame, on the workers of the engine's cluster.
+
+Verbs bring rows together that have to meet, the fewer the less it costs.
+"""
 
 from __future__ import annotations
 
