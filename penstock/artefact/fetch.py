@@ -69,11 +69,12 @@ def _copy(url: str, options: Mapping[str, Any], folder: str, wanted: Callable[[s
     def get(name: str) -> bytes:
         path = f"{url}/{name}"
         try:
-            return patiently(partial(_read, filesystem, f"{root}/{name}"), path, secret_values(options))
+            content: bytes = patiently(partial(filesystem.cat_file, f"{root}/{name}"), path, secret_values(options))
         except FileNotFoundError:
             raise
         except OSError as error:
             raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
+        return content
 
     try:
         data = get(MANIFEST_NAME)
@@ -87,11 +88,6 @@ def _copy(url: str, options: Mapping[str, Any], folder: str, wanted: Callable[[s
         except FileNotFoundError as error:
             raise ArtifactIntegrityError(f"{url} lacks {entry.path}", path=f"{url}/{entry.path}") from error
     _write(os.path.join(folder, MANIFEST_NAME), data)
-
-
-def _read(filesystem: Any, path: str) -> bytes:
-    content: bytes = filesystem.cat_file(path)
-    return content
 
 
 def _write(path: str, content: bytes) -> None:

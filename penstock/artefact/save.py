@@ -30,7 +30,7 @@ from penstock.artefact.layout import (
 from penstock.artefact.parts import LearnedModel
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
-from penstock.artefact.statistics import STATISTICS, Stored, encode_statistics, statistics_path
+from penstock.artefact.statistics import STATISTICS, encode_statistics, statistics_path
 from penstock.artefact.tables import write_table
 from penstock.core.errors import UnsupportedStepError, UntrustedArtifactError
 from penstock.core.recording import note_output, step
@@ -159,7 +159,8 @@ def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
         _check_blobs(encoder, model_file_inputs(stage, fitted))
         encoders.append(encoder)
-    for encoder, states in encode_statistics(_stored(model), len(model.stages)):
+    stored = {key: (kept.statistic, kept.state) for key, kept in (model.statistics or {}).items()}
+    for encoder, states in encode_statistics(stored, len(model.stages)):
         documents[statistics_path(encoder.number)] = _json(states, statistics_path(encoder.number))
         encoders.append(encoder)
     pipeline: dict[str, Json] = {"stages": stages}
@@ -170,10 +171,6 @@ def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
     if model.profile is not None:
         documents[PROFILE] = _json(Encoder(0, "the profile").encode(model.profile.to_state()), PROFILE)
     return documents, encoders
-
-
-def _stored(model: LearnedModel) -> Stored:
-    return {key: (kept.statistic, kept.state) for key, kept in (model.statistics or {}).items()}
 
 
 def _json(document: Json, path: str) -> bytes:
@@ -190,20 +187,22 @@ def _check_blobs(encoder: Encoder, columns: tuple[str, ...]) -> None:
 
 
 def _write(folder: PartFolder, documents: Mapping[str, bytes], encoders: list[Encoder]) -> list[FileEntry]:
-    entries = [_put(folder, path, content, JSON) for path, content in documents.items()]
+    entries = [put_content(folder, path, content, JSON) for path, content in documents.items()]
     for encoder in encoders:
-        entries += [_put(folder, path, blob.data, blob.kind) for path, blob in encoder.blobs.items()]
+        entries += [put_content(folder, path, blob.data, blob.kind) for path, blob in encoder.blobs.items()]
         for path, table in encoder.tables.items():
             entries.append(folder.put(path, partial(write_table, table), rows=table.num_rows, kind=PARQUET))
     return entries
 
 
-def _put(folder: PartFolder, path: str, content: bytes, kind: str) -> FileEntry:
+def put_content(folder: PartFolder, path: str, content: bytes, kind: str, rows: int | None = None) -> FileEntry:
+    """Write a file of a model as it is."""
+
     def write(local: str) -> None:
         with open(local, "xb") as file:
             file.write(content)
 
-    return folder.put(path, write, rows=None, kind=kind)
+    return folder.put(path, write, rows=rows, kind=kind)
 
 
 def _report(fit: Any, metrics: Mapping[str, float | None] | None, lineage: Mapping[str, Any] | None) -> Json:

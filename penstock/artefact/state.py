@@ -57,7 +57,8 @@ class Encoder:
         if isinstance(value, list | tuple):
             return [self.encode(item, f"{place}[{position}]") for position, item in enumerate(value)]
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-            return {_escaped(key): self.encode(item, f"{place}[{key!r}]") for key, item in value.items()}
+            items = {key: self.encode(item, f"{place}[{key!r}]") for key, item in value.items()}
+            return {f"${key}" if key.startswith("$") else key: item for key, item in items.items()}
         raise UnsupportedStepError(
             f"{place} of {self.stage} is {value!r:.100}, which cannot be stored without storing code",
             hint="Learn plain numbers, strings, lists, dicts with string keys, Arrow tables, or a Blob of "
@@ -69,10 +70,6 @@ class Encoder:
         path = part_path(self.number, len(self.tables) + len(self.blobs), kind)
         kept[path] = value
         return path
-
-
-def _escaped(key: str) -> str:
-    return f"${key}" if key.startswith("$") else key
 
 
 def decode(document: Any, part: Callable[[str, str], Any]) -> Any:

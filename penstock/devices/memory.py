@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from penstock.devices.threads import group_folders, group_limits
+from penstock.devices.threads import group_folders, group_limits, text_of
 
 
 def memory_limit(
@@ -51,25 +51,18 @@ def free_memory(
         import cupy
 
         return int(cupy.cuda.runtime.memGetInfo()[0])
-    lines = [line.split() for line in _lines(meminfo)]
+    lines = [line.split() for line in text_of(meminfo).splitlines()]
     available = next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), memory_limit())
     groups = [folder for folder in group_folders(cgroup_root, cgroup_of_process) if _limit(folder) is not None]
     return max(0, min([available, *(_left(folder) for folder in groups)]))
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
-
-
 def _limit(folder: Path) -> int | None:
-    lines = _lines(folder / "memory.max")
-    return int(lines[0]) if lines and lines[0] != "max" else None
+    limit = text_of(folder / "memory.max").strip()
+    return int(limit) if limit and limit != "max" else None
 
 
 def _left(folder: Path) -> int:
-    counts = dict(line.split() for line in _lines(folder / "memory.stat"))
-    taken = int((_lines(folder / "memory.current") or ["0"])[0])
+    counts = dict(line.split() for line in text_of(folder / "memory.stat").splitlines())
+    taken = int(text_of(folder / "memory.current") or 0)
     return (_limit(folder) or 0) - taken + int(counts.get("file", 0))

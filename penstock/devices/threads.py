@@ -81,18 +81,19 @@ def group_limits(file: str, root: Path, of_process: Path) -> list[list[str]]:
 
     Left out is where there is no limit.
     """
-    limits = [_text(folder / file).split() for folder in group_folders(root, of_process)]
+    limits = [text_of(folder / file).split() for folder in group_folders(root, of_process)]
     return [words for words in limits if words and words[0] != "max"]
 
 
 def group_folders(root: Path, of_process: Path) -> list[Path]:
     """Return the folders of the process's version 2 control group and of those around it."""
-    names = [line.removeprefix("0::/") for line in _text(of_process).splitlines() if line.startswith("0::/")]
+    names = [line.removeprefix("0::/") for line in text_of(of_process).splitlines() if line.startswith("0::/")]
     folders = [folder for name in names for folder in (root / name, *(root / name).parents)]
     return [folder for folder in folders if folder.is_relative_to(root)]
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file of the kernel, none where there is no such file."""
     try:
         return path.read_text()
     except OSError:

@@ -58,19 +58,15 @@ class PlainFiles:
     def check_readable(self, label: str) -> None:
         """Raise what tasks that read the columns raise: the error names the file and the column."""
         self.check_unchanged()
-        for _ in map_all(self.dataset.engine, ReadAlone(self.dataset.scan()), self.dataset.fragments, label=label):
+        for _ in map_all(
+            self.dataset.engine, partial(_read_alone, self.dataset.scan()), self.dataset.fragments, label=label
+        ):
             pass
 
 
-@dataclass(frozen=True)
-class ReadAlone:
-    """Reads the rows of one fragment, and gives none of them."""
-
-    scan: ReadTask
-
-    def __call__(self, fragment: Fragment) -> None:
-        """Read one fragment."""
-        self.scan.frame(fragment, RowLog())
+def _read_alone(scan: ReadTask, fragment: Fragment) -> None:
+    """Read the rows of one fragment, and give none of them."""
+    scan.frame(fragment, RowLog())
 
 
 def plain_files(dataset: Dataset) -> PlainFiles | None:

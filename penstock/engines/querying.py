@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import (
     ConfigError,
     DataValueError,
@@ -98,9 +97,9 @@ class QueryEngine(ABC):
     def check(self, schema: pa.Schema, label: str) -> None:  # noqa: B027
         """Raise SchemaError for a column of a type that this query engine lacks."""
 
+    @abstractmethod
     def cast(self, frame: Rows, schema: pa.Schema) -> Rows:
         """Return the columns of `schema`, in its order and types."""
-        return frame.select(*(nw.col(name).cast(dtype) for name, dtype in frames.dtypes(schema).items()))
 
     def run(self, frame: Rows, staging: Staging, label: str) -> pa.Table | None:
         """Run the query; return its rows where they are few and here, else write them to the rows of `staging`."""

@@ -5,28 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import SchemaError
-from penstock.core.names import check_names
-from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
-from penstock.engines.reading_formats import Paths, options_in
-from penstock.engines.reading_tables import ReadingTables
+from penstock.engines.reading_formats import Paths, ReadingFormats, options_in
 from penstock.frames.interchange import as_arrow
-from penstock.io.formats import TableOptions, find_format
-from penstock.io.fragments import Fragment
-from penstock.io.lineage import note_inputs
 from penstock.io.sinks.staging_place import StagingFolder
-from penstock.io.sources.bad_records import log_unparsed
-from penstock.io.sources.base import Reader, Source, log_absent
-from penstock.io.sources.files import Storage
 from penstock.io.sources.memory import MemorySource
-
-if TYPE_CHECKING:
-    from penstock.engines.base import Engine
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,7 +24,7 @@ def owning(dataset: Dataset, folder: StagingFolder) -> Dataset:
     return replace(dataset, reader=replace(dataset.reader, folder=folder))
 
 
-class Reading(ReadingTables, ABC):
+class Reading(ReadingFormats, ABC):
     """Plans datasets; footers, headers and text are looked at by the workers."""
 
     @abstractmethod
@@ -46,61 +33,6 @@ class Reading(ReadingTables, ABC):
 
         Work lost with a worker is done again; an error that a task raises is raised here and stops the rest.
         """
-
-    def read(
-        self,
-        format: str,
-        paths: Paths,
-        *,
-        allow_unmanifested: bool = False,
-        storage_options: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Dataset:
-        r"""Plan a dataset of files of any format: the general door, behind `read_parquet`, `read_csv` and the others.
-
-        Parameters
-        ----------
-        format : str
-            ``"parquet"``, ``"csv"``, ``"json_lines"``, ``"orc"``, ``"avro"``, ``"arrow"``, ``"libsvm"``, ``"files"``,
-            ``"delta"``, ``"iceberg"``, or the name of one that `register_format` knows.
-        paths : path or list of paths
-            Files, globs, directories or fsspec URLs, see `read_parquet`; or the one table, see `read_delta`.
-        allow_unmanifested : bool
-            Read a directory that does not say it is whole.
-        storage_options : mapping, optional
-            Passed to fsspec; never shown in a message.
-        **options
-            Those of the format: the other parameters of `read_csv` for ``"csv"``, and so on.
-
-        Raises
-        ------
-        ConfigError
-            The format, or an option of it, is not known; says the nearest name.
-        InputError
-            As the format says, before any row is read.
-
-        Examples
-        --------
-        >>> import tempfile, penstock as ps
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "a.csv").write_text("x;y\n1;a\n")
-        ...     ps.LocalEngine().read("csv", f"{folder}/a.csv", delimiter=";").to_arrow().to_pydict()
-        {'x': [1], 'y': ['a']}
-        """
-        kind = find_format(format)
-        if options.get("fragment_bytes") is None:
-            options["fragment_bytes"] = kind.fragment_bytes(self.device)
-        chosen = kind.read_options(options)
-        storage = Storage(dict(storage_options or {}))
-        check_shared(cast("Engine", self), paths if isinstance(paths, list | tuple) else [paths])
-        source, fragments = kind.open(
-            paths, cast("Engine", self), storage, chosen, allow_unmanifested=allow_unmanifested
-        )
-        dataset = self._dataset(source, fragments)
-        if isinstance(chosen, TableOptions) and chosen.missing_columns == "null":
-            log_absent(source.schema, fragments)
-        return dataset
 
     def read_parquet(
         self,
@@ -149,6 +81,35 @@ class Reading(ReadingTables, ABC):
             Before any row is read.
         """
         return self.read("parquet", **options_in(locals()))
+
+    def read_orc(
+        self,
+        paths: Paths,
+        *,
+        schema: pa.Schema | dict[str, Any] | None = None,
+        missing_columns: str = "error",
+        extra_columns: str = "warn",
+        allow_unmanifested: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+        fragment_bytes: int | None = None,
+    ) -> Dataset:
+        """Plan a dataset of ORC files from all their footers; parameters and errors are those of `read_parquet`.
+
+        Times are nanoseconds, as pyarrow reads them; `schema` may give them another unit or zone, and whole numbers the
+        type that they were written from, which is checked value by value. A time outside the years 1678 to 2261 is an
+        error. pyarrow does not say how many rows a stripe has, so that a file of several is planned from a narrow
+        column of it.
+
+        Examples
+        --------
+        >>> import tempfile, pyarrow as pa, penstock as ps
+        >>> engine = ps.LocalEngine(device="cpu")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = engine.from_arrow(pa.table({"x": [1, None]})).write(f"{folder}/out", format="orc")
+        ...     engine.read_orc(f"{folder}/out").to_arrow().to_pydict()
+        {'x': [1, None]}
+        """
+        return self.read("orc", **options_in(locals()))
 
     def read_csv(
         self,
@@ -292,22 +253,3 @@ class Reading(ReadingTables, ABC):
     def from_cudf(self, frame: Any, *, fragment_bytes: int | None = None) -> Dataset:
         """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""
         return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
-
-    def _dataset(self, source: Source, fragments: Sequence[Fragment]) -> Dataset:
-        _check_names(source.schema, fragments)
-        log_unparsed(fragments)
-        note_inputs(fragments)
-        return Dataset(cast("Engine", self), Reader(source), tuple(fragments))
-
-
-def _check_names(schema: pa.Schema, fragments: Sequence[Fragment]) -> None:
-    """Raise SchemaError for a column that cannot go by its name, with the first file that has it, or for no column."""
-    rows = sum(fragment.rows for fragment in fragments)
-    if rows and not schema.names:
-        raise SchemaError(f"the data has {rows} row(s) and no column", hint="A row without a value cannot be read.")
-    try:
-        check_names(schema.names, "the data")
-    except SchemaError as error:
-        pieces = (piece for fragment in fragments for piece in fragment.pieces if piece.table is None)
-        paths = (piece.path for piece in pieces if error.column in {*piece.names, *dict(piece.keys)})
-        raise error.at(path=next(paths, None)) from None

@@ -6,13 +6,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from penstock.config.settings import Settings, read_yaml
-from penstock.core.errors import check_one_of
+from penstock.core.errors import ConfigError, check_one_of
 from penstock.core.progress import Progress
 from penstock.core.recording import step
 from penstock.engines.base import Engine
@@ -100,8 +101,6 @@ def engine_settings(
 
 
 def _named(name: str, folder: Path) -> Settings:
-    from penstock.engines.registry import engine_names
-
     if name.endswith((".yaml", ".yml")):
         return read_yaml(name)
     path = folder / f"{name}.yaml"
@@ -113,8 +112,51 @@ def _named(name: str, folder: Path) -> Settings:
 
 
 def _checked(settings: Settings) -> EngineSettings:
-    from penstock.engines.registry import engine_names, settings_class
-
     name = settings.values.get("engine")
     check_one_of(f"{settings.where('engine')}: engine", name, engine_names())
     return settings.fill(settings_class(str(name)))
+
+
+GROUP = "penstock.engines"
+"""The entry points by which other installed packages offer engines: the name of one, and its class of settings::
+
+    [options.entry_points]
+    penstock.engines =
+        ray = penstock_ray:RaySettings
+"""
+
+# No entry points of ours: on a cluster the package may come as a zip file, which has no metadata to read them from.
+_OWN = tuple(
+    EntryPoint(name, f"penstock.engines.{name}.settings:{name.title()}Settings", GROUP)
+    for name in ("local", "dask", "spark")
+)
+
+
+def engine_names() -> list[str]:
+    """Return the names of all engines, ours first."""
+    return list(dict.fromkeys(point.name for point in _points()))
+
+
+def settings_class(name: str) -> type[EngineSettings]:
+    """Return the class of the settings of an engine, one of `engine_names`.
+
+    Raises
+    ------
+    ConfigError
+        Two packages offer an engine of this name, or what is offered cannot be imported or is no such class.
+    """
+    offers = [point for point in _points() if point.name == name]
+    if len({point.value for point in offers}) > 1:
+        packages = " and ".join(point.value for point in offers)
+        raise ConfigError(f"engine {name!r} is offered twice, by {packages}", hint="Uninstall all packages but one.")
+    try:
+        kind = offers[0].load()
+    except Exception as error:  # whatever the import of another package may raise
+        raise ConfigError(f"engine {name!r} cannot be loaded from {offers[0].value}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, EngineSettings)):
+        raise ConfigError(f"engine {name!r}: {offers[0].value} is {kind!r}, expected a class of EngineSettings")
+    return kind
+
+
+def _points() -> list[EntryPoint]:
+    return [*_OWN, *entry_points(group=GROUP)]

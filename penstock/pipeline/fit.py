@@ -293,7 +293,7 @@ class Fit:
     def _train(self, training: Training) -> Fitted:
         began = time.perf_counter()
         try:
-            fitted: Fitted = training.run(self.dataset.engine)
+            fitted: Fitted = training.run(training.body, self.dataset.engine)
         except PenstockError as error:
             raise self.blamed(error, training.position) from error
         part = training.label

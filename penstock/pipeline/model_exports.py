@@ -130,7 +130,15 @@ class ModelExports:
         >>> table.filter(pa.compute.equal(table["kind"], "weight")).to_pylist()
         [{'feature': 'x', 'value': 3.0, 'kind': 'weight'}]
         """
-        return importances(cast("PipelineModel", self).steps)
+        steps = cast("PipelineModel", self).steps
+        stage, fitted = _last(steps, HasImportances, "importances", "trees have: XGBoost and random forests")
+        rows = [
+            {"feature": feature, "value": value, "kind": kind}
+            for kind, each in stage.importances(fitted).items()
+            for feature, value in each.items()
+        ]
+        schema = pa.schema({"feature": pa.string(), "value": pa.float64(), "kind": pa.string()})
+        return pa.Table.from_pylist(rows, schema)
 
     def coefficients(self) -> pa.Table:
         """Return the coefficients of the last linear stage, the intercept last.
@@ -156,28 +164,12 @@ class ModelExports:
         >>> [(row["feature"], round(row["value"], 3)) for row in model.coefficients().to_pylist()]
         [('x', 2.0), ('(intercept)', 1.0)]
         """
-        return coefficients(cast("PipelineModel", self).steps)
+        others = "linear, logistic and generalised models have"
+        stage, fitted = _last(cast("PipelineModel", self).steps, HasCoefficients, "coefficients", others)
+        return stage.coefficients(fitted)
 
 
 Capability = TypeVar("Capability")
-
-
-def importances(steps: Sequence[StageStep]) -> pa.Table:
-    """Return ``feature``, ``value`` and ``kind`` of the last stage that has importances."""
-    stage, fitted = _last(steps, HasImportances, "importances", "trees have: XGBoost and random forests")
-    rows = [
-        (feature, value, kind) for kind, each in stage.importances(fitted).items() for feature, value in each.items()
-    ]
-    features, values, kinds = zip(*rows, strict=True) if rows else ((), (), ())
-    types = (pa.string(), pa.float64(), pa.string())
-    arrays = [pa.array(each, kind) for each, kind in zip((features, values, kinds), types, strict=True)]
-    return pa.table(arrays, names=["feature", "value", "kind"])
-
-
-def coefficients(steps: Sequence[StageStep]) -> pa.Table:
-    """Return the table of the last stage that has coefficients."""
-    stage, fitted = _last(steps, HasCoefficients, "coefficients", "linear, logistic and generalised models have")
-    return stage.coefficients(fitted)
 
 
 def _last(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -13,11 +14,11 @@ from penstock.pipeline.drift.alarm import raise_alarm
 from penstock.pipeline.drift.column_watch import ColumnWatch
 from penstock.pipeline.drift.drift_limits import DriftLimits
 from penstock.pipeline.drift.drift_report import DriftReport, MetricDrift
-from penstock.pipeline.drift.metrics import metric_drifts, metric_values
 from penstock.pipeline.drift.monitor import Monitor, monitor_steps
 from penstock.pipeline.drift.profile import INPUT, LABEL, SCORE, MetricValues, Profile
 from penstock.pipeline.drift.profiling import By, compare, gathered, make_profile, slicings_of
 from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import as_evaluators
 from penstock.stages.evaluation.views import Bootstrap
 
@@ -205,3 +206,39 @@ def check_not_monitored(monitor: Monitor | bool) -> None:
     if monitor:
         problem = "rows of a frame are transformed by its own library, which gathers nothing on the way"
         raise ConfigError(problem, hint="Make a dataset of it: engine.from_spark(frame), engine.from_dask(frame).")
+
+
+def metric_values(evaluation: Evaluation, bootstrap: Bootstrap) -> MetricValues:
+    """Return the metrics of an evaluation, with standard errors where it has the intervals of a bootstrap."""
+    return MetricValues(dict(evaluation), {name: _error(evaluation, name, bootstrap) for name in evaluation})
+
+
+def metric_drifts(reference: MetricValues, current: MetricValues) -> Sequence[MetricDrift]:
+    """Return the metrics that both have, with a test of each that bootstraps give standard errors of.
+
+    Examples
+    --------
+    >>> found = metric_drifts(MetricValues({"rmse": 1.0}, {"rmse": 0.3}), MetricValues({"rmse": 3.0}, {"rmse": 0.4}))[0]
+    >>> found.difference, found.error, round(found.p_value, 6)
+    (2.0, 0.5, 6.3e-05)
+    """
+    return [_compared(name, reference, current) for name in current.values if name in reference.values]
+
+
+def _compared(name: str, reference: MetricValues, current: MetricValues) -> MetricDrift:
+    before, now = reference.values[name], current.values[name]
+    errors = [each.errors.get(name) for each in (reference, current)]
+    error = math.hypot(*(each for each in errors if each is not None)) if None not in errors else None
+    if not error or before is None or now is None:
+        return MetricDrift(name, before, now, error, None)
+    return MetricDrift(name, before, now, error, math.erfc(abs(now - before) / error / math.sqrt(2)))
+
+
+def _error(evaluation: Evaluation, name: str, bootstrap: Bootstrap) -> float | None:
+    """Return the standard error that an interval stands for, of a normal distribution."""
+    from scipy import special
+
+    if name not in evaluation.intervals:
+        return None
+    low, high = evaluation.intervals[name]
+    return float((high - low) / 2 / special.ndtri((1 + bootstrap.confidence) / 2))

@@ -98,15 +98,8 @@ class Training:
         """What progress calls it."""
         return f"train {self.title}"
 
-    def run(self, engine: Scheduler, inputs: PreparedInputs | None = None) -> Any:
-        """Return what the stage learned from all rows, on as many ranks as the engine runs unless the options say.
-
-        `inputs` are shared with other trainings on the same rows.
-        """
-        return self.run_as(replace(self.body, inputs=inputs), engine)
-
-    def run_as(self, body: TrainerBody | JointBody, engine: Scheduler) -> Any:
-        """Return what a body learned from the rows of this training."""
+    def run(self, body: TrainerBody | JointBody, engine: Scheduler) -> Any:
+        """Return what a body learned from these rows, on as many ranks as the engine runs unless the options say."""
         whole = capability(body.stage, DatasetStage)
         if whole is not None:
             return whole.learn_from(self.datasets["train"], self.body.learned)

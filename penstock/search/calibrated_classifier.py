@@ -7,8 +7,7 @@ from typing import Any
 
 from penstock.dataset.folds.folds import Folds
 from penstock.pipeline.pipeline import Pipeline
-from penstock.search.classifier_columns import ClassifierColumns
-from penstock.search.out_of_fold_stage import OutOfFoldStage
+from penstock.search.out_of_fold_stage import ClassifierColumns, OutOfFoldStage
 from penstock.spmd import SpmdOptions
 from penstock.stages.training.calibration.probability_calibrator import ProbabilityCalibrator
 

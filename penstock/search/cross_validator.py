@@ -145,11 +145,7 @@ class CrossValidator:
 
     def _run(self, dataset: Dataset, purpose: str) -> SearchRun:
         check_dataset(dataset, purpose)
-        return SearchRun(
-            self.pipeline, self.space, self.evaluators, self.leading, self._folds(dataset), self.study,
-            self.storage_options, self.options,
-            parallelism=self.parallelism, refit=self.refit, stop_on_error=self.on_error == "raise",
-        )  # fmt: skip
+        return SearchRun(self, self._folds(dataset))
 
 
 class TrainValidationSplit(CrossValidator):
@@ -211,11 +207,11 @@ class TrainValidationSplit(CrossValidator):
 
 def explain_search(run: SearchRun) -> Explanation:
     """Return the plan of a search, of its first batch in detail."""
-    study, folds = run.start(None), run.folds
+    search, study, folds = run.search, run.start(None), run.folds
     batch = study.ask()
     pipelines, _ = run.pipelines(batch)
     plans, refused = plan_trials(
-        pipelines, folds.dataset, run.evaluators, run.options, run.parallelism, refit=run.refit
+        pipelines, folds.dataset, search.evaluators, search.options, search.parallelism, refit=search.refit
     )
     if refused and not plans:
         raise next(iter(refused.values()))
@@ -223,15 +219,15 @@ def explain_search(run: SearchRun) -> Explanation:
     scans = max(plan.scans for plan in plans.values())
     lines = [
         f"Search on {engine.name}, {engine.kind}: {study.n_trials} trial(s) on {len(folds)} fold(s) of {rows:,} rows,"
-        f" by {run.leading.name}, {'larger' if run.leading.is_larger_better else 'smaller'} is better",
+        f" by {search.leading.name}, {'larger' if search.leading.is_larger_better else 'smaller'} is better",
         f"first batch: {len(batch)} trial(s), {scans} scan(s) to fit all of them, 1 to evaluate",
-        *_sharing(start_lanes(plans, folds, run.options), folds.dealt),
-        *_trainings(plans, folds.dataset, len(folds), run.parallelism),
+        *_sharing(start_lanes(plans, folds, search.options), folds.dealt),
+        *_trainings(plans, folds.dataset, len(folds), search.parallelism),
     ]
     lines += [f"trial {number} fails: {error.message}" for number, error in refused.items()]
     lines += [
         f"then 1 fit of the best on all rows, {max(plan.scans for plan in plans.values())} scan(s) at most"
-    ] * run.refit
+    ] * search.refit
     return Explanation("\n".join(map(presentable, lines)))
 
 

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.core.errors import ConfigError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.folds.folds import Folds
@@ -15,6 +13,7 @@ from penstock.dataset.steps import history
 from penstock.io.fragments import Piece
 from penstock.pipeline.pipeline import Pipeline
 from penstock.search.descriptions import label
+from penstock.spmd.checkpoints import table_digest
 from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.shared_scan import named_evaluators
 
@@ -49,10 +48,7 @@ def _identity(piece: Piece) -> tuple[Any, ...]:
     if piece.table is None:
         name = piece.path.replace("\\", "/").rpartition("/")[2]
         return name, piece.size, piece.first, piece.rows, piece.keys, _digest(piece.left_out)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, piece.table.schema) as writer:
-        writer.write_table(piece.table)
-    return hashlib.sha256(sink.getvalue()).hexdigest(), piece.first, piece.rows
+    return table_digest(piece.table), piece.first, piece.rows
 
 
 def check_same_study(shown: str, stored: Mapping[str, str], fingerprint: Mapping[str, str]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError, PenstockError, SchemaError, TuningError
 from penstock.dataset.folds.folds import Folds
@@ -17,29 +17,20 @@ from penstock.pipeline.reuse import held_meanwhile
 from penstock.search.descriptions import label
 from penstock.search.fingerprints import fingerprint
 from penstock.search.search_result import SearchResult
-from penstock.search.study import Direction, Outcome, Space, Study, Trial
+from penstock.search.study import Direction, Outcome, Study, Trial
 from penstock.search.thinning import thinned
 from penstock.search.trials import FoldScores, Watchers, refit, run_trials, watching
-from penstock.search.validation import LeadingMetric
-from penstock.spmd import SpmdOptions
-from penstock.stages.evaluation.base import Evaluators
+
+if TYPE_CHECKING:
+    from penstock.search.cross_validator import CrossValidator
 
 
 @dataclass
 class SearchRun:
-    """One run of a search over some folds; the attributes are the parameters of `CrossValidator`."""
+    """One run of a search over some folds."""
 
-    pipeline: Pipeline
-    space: Space
-    evaluators: Evaluators
-    leading: LeadingMetric
+    search: CrossValidator
     folds: Folds
-    storage: str | Path | None
-    storage_options: Mapping[str, Any] | None
-    options: SpmdOptions
-    parallelism: int | None
-    refit: bool
-    stop_on_error: bool
     watchers: dict[int, Watchers] = field(default_factory=dict)
 
     def result(self) -> SearchResult:
@@ -47,14 +38,15 @@ class SearchRun:
 
         What is read of files is held meanwhile, as there is room: every trial needs it again.
         """
-        with closing(self.start(self.storage)) as study, held_meanwhile(self.folds.dataset) as dataset:
+        leading = self.search.leading
+        with closing(self.start(self.search.study)) as study, held_meanwhile(self.folds.dataset) as dataset:
             self.folds = replace(self.folds, dataset=dataset)
             self._run_all(study)
             best = study.best()
             if best is None:
-                raise _nothing_found(study, self.leading.name)
-            model = self._refitted(best) if self.refit else None
-        return SearchResult(study.trials, study.outcomes, self.leading.name, self.leading.larger_better, best, model)
+                raise _nothing_found(study, leading.name)
+            model = self._refitted(best) if self.search.refit else None
+        return SearchResult(study.trials, study.outcomes, leading.name, leading.larger_better, best, model)
 
     def _run_all(self, study: Study) -> None:
         progress, began, before = self.folds.dataset.engine.progress, time.monotonic(), len(study.outcomes)
@@ -70,11 +62,12 @@ class SearchRun:
 
     def start(self, storage: str | Path | None) -> Study:
         """Return the study that says what to try."""
-        parts = fingerprint(self.pipeline, self.folds, self.evaluators, self.leading.name)
-        direction: Direction = "maximize" if self.leading.is_larger_better else "minimize"
-        if storage is None or self.storage_options is None:
-            return self.space.start(parts, direction, None if storage is None else str(storage))
-        return self.space.start(parts, direction, str(storage), self.storage_options)
+        search = self.search
+        parts = fingerprint(search.pipeline, self.folds, search.evaluators, search.leading.name)
+        direction: Direction = "maximize" if search.leading.is_larger_better else "minimize"
+        if storage is None or search.storage_options is None:
+            return search.space.start(parts, direction, None if storage is None else str(storage))
+        return search.space.start(parts, direction, str(storage), search.storage_options)
 
     def _run(self, study: Study, batch: Sequence[Trial]) -> None:
         """Run a batch, the trials that learn from as many rows side by side."""
@@ -95,7 +88,7 @@ class SearchRun:
             of_fold = self._scores(trials, replace(folds, splits=(split,)))
             for trial in trials:
                 scores[trial.number] = scores[trial.number].beside(of_fold[trial.number])
-                study.report(trial, number, scores[trial.number].mean(self.leading.name))
+                study.report(trial, number, scores[trial.number].mean(self.search.leading.name))
             is_last = number + 1 == len(folds)
             ended = [trial for trial in trials if is_last or scores[trial.number].error is not None]
             pruned = [trial for trial in trials if trial not in ended and study.should_prune(trial)]
@@ -109,21 +102,21 @@ class SearchRun:
         outcome = self._outcome(scores)
         study.tell(trial, replace(outcome, state="pruned", value=None) if pruned else outcome)
         self.watchers |= {trial.number: scores.watchers} if scores.watchers else {}
-        if scores.error is not None and self.stop_on_error:
+        if scores.error is not None and self.search.on_error == "raise":
             raise scores.error
 
     def _scores(self, trials: Sequence[Trial], folds: Folds) -> dict[int, FoldScores]:
         """Return what became of each trial; raise the error where none of the first batch can even be planned."""
-        pipelines, refused = self.pipelines(trials)
+        search, (pipelines, refused) = self.search, self.pipelines(trials)
         try:
-            return (
-                run_trials(pipelines, folds, self.evaluators, self.options, self.parallelism, refit=self.refit)
-                | refused
+            scores = run_trials(
+                pipelines, folds, search.evaluators, search.options, search.parallelism, refit=search.refit
             )
         except (SchemaError, ConfigError) as error:
             if trials[0].number == 0:
                 raise
-            return {number: FoldScores(error=error) for number in pipelines} | refused
+            scores = {number: FoldScores(error=error) for number in pipelines}
+        return scores | refused
 
     def pipelines(self, trials: Sequence[Trial]) -> tuple[dict[int, Pipeline], dict[int, FoldScores]]:
         """Return the pipelines by trial, and those that the parameters do not fit as failed."""
@@ -131,7 +124,7 @@ class SearchRun:
         refused: dict[int, FoldScores] = {}
         for trial in trials:
             try:
-                pipelines[trial.number] = self.pipeline.with_params(trial.params)
+                pipelines[trial.number] = self.search.pipeline.with_params(trial.params)
             except PenstockError as error:
                 refused[trial.number] = FoldScores(error=error)
         return pipelines, refused
@@ -140,17 +133,18 @@ class SearchRun:
         metrics = [dict(evaluation) for evaluation in scores.evaluations]
         if scores.error is not None:
             return Outcome("failed", metrics=metrics, seconds=scores.train_seconds, reason=_shown(scores.error))
-        reasons = (evaluation.reasons.get(self.leading.name) for evaluation in scores.evaluations)
-        reason = next((f"{self.leading.name} is undefined: {reason}" for reason in reasons if reason), None)
-        return Outcome("complete", scores.mean(self.leading.name), metrics, scores.train_seconds, reason)
+        metric = self.search.leading.name
+        reasons = (evaluation.reasons.get(metric) for evaluation in scores.evaluations)
+        reason = next((f"{metric} is undefined: {reason}" for reason in reasons if reason), None)
+        return Outcome("complete", scores.mean(metric), metrics, scores.train_seconds, reason)
 
     def _refitted(self, best: Trial) -> PipelineModel:
-        pipeline = self.pipeline.with_params(best.params)
+        pipeline = self.search.pipeline.with_params(best.params)
         watches = best.number not in self.watchers and watching(pipeline.plan(self.folds.dataset))
         if watches:  # of a trial that an earlier process ran, it is not known what it learned
-            scores = run_trials({best.number: pipeline}, thinned(self.folds, best.fraction), self.evaluators)
+            scores = run_trials({best.number: pipeline}, thinned(self.folds, best.fraction), self.search.evaluators)
             self.watchers[best.number] = scores[best.number].watchers
-        return refit(pipeline, self.watchers.get(best.number, {}), self.folds.dataset, self.options)
+        return refit(pipeline, self.watchers.get(best.number, {}), self.folds.dataset, self.search.options)
 
     def _so_far(self, study: Study) -> str:
         """Return the best of the trials that are done, in words."""
@@ -158,7 +152,7 @@ class SearchRun:
         if best is None:
             return f"none of {len(study.outcomes)} has a value"
         value = study.outcomes[best.number].value
-        return f"the best has {self.leading.name} {value:.6g} with {label(best.describe())}"
+        return f"the best has {self.search.leading.name} {value:.6g} with {label(best.describe())}"
 
 
 def _shown(error: Exception) -> str:

@@ -129,7 +129,7 @@ def _one_by_one(groups: Sequence[Group], engine: Scheduler) -> Iterator[tuple[_W
         for bundle in _bundles(group):
             training = bundle[0].training
             bodies = [replace(work.training.body, inputs=inputs) for work in bundle]
-            results = _train_each(bodies, partial(training.run_as, engine=engine))
+            results = _train_each(bodies, partial(training.run, engine=engine))
             for work, (learned, seconds) in zip(bundle, results, strict=True):
                 yield work, learned, seconds
 
@@ -166,7 +166,7 @@ def _side_by_side(groups: Sequence[Group], engine: Scheduler, most: int) -> Iter
     """Yield each training with what it learned and its seconds; each is one rank on a worker."""
     parts = [part for group in groups for part in _parts(group, -(-most // len(groups)))]
     bundles = [_bundles(part) for part in parts]
-    task = TrainTask(tuple(tuple(_alone(bundle, engine) for bundle in of_part) for of_part in bundles))
+    task = partial(_train_places, tuple(tuple(_alone(bundle, engine) for bundle in of_part) for of_part in bundles))
     count = len(parts) if most >= engine.slots else min(most, len(parts))
     items = [tuple(range(first, len(parts), count)) for first in range(count)]
     for item, results in zip(items, map_all(engine, task, items, label="train"), strict=True):
@@ -191,27 +191,18 @@ _Task = tuple[Assignment, tuple[TrainerBody, ...], str]
 """Rows, the trainings on them that run together, and what errors call them."""
 
 
-@dataclass(frozen=True)
-class TrainTask:
-    """Runs the trainings of some places, one after the other, in the process of a worker.
+def _train_places(trainings: tuple[tuple[_Task, ...], ...], places: tuple[int, ...]) -> list[tuple[Any, float]]:
+    """Return for each training what it learned, or why it did not, and its seconds.
 
-    Parameters
-    ----------
-    trainings : tuple of tuple of (Assignment, tuple of TrainerBody, str)
-        By place, trainings on the same rows.
+    They run one after the other, in the process of a worker. By place there are trainings on the same rows.
     """
-
-    trainings: tuple[tuple[_Task, ...], ...]
-
-    def __call__(self, places: tuple[int, ...]) -> list[tuple[Any, float]]:
-        """Return for each training what it learned, or why it did not, and its seconds."""
-        results = []
-        for place in places:
-            inputs = PreparedInputs()
-            for assignment, bodies, label in self.trainings[place]:
-                shared = [replace(body, inputs=inputs) for body in bodies]
-                results += _train_each(shared, partial(_train_here, assignment, label))
-        return results
+    results = []
+    for place in places:
+        inputs = PreparedInputs()
+        for assignment, bodies, label in trainings[place]:
+            shared = [replace(body, inputs=inputs) for body in bodies]
+            results += _train_each(shared, partial(_train_here, assignment, label))
+    return results
 
 
 def _train_here(assignment: Assignment, label: str, body: TrainerBody | JointBody) -> Any:

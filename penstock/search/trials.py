@@ -17,9 +17,8 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Plan
 from penstock.pipeline.training import Training, check_ranks
 from penstock.search.joint_scan import JointScan, Key, ScanAnswer
-from penstock.search.lanes import Lane, LaneFit, waiting
+from penstock.search.lanes import Lane, LaneFit, SharedSteps, waiting
 from penstock.search.search_result import mean_of
-from penstock.search.shared_steps import SharedSteps
 from penstock.search.trainings import are_alone, train_lanes
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted

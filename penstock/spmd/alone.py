@@ -9,9 +9,8 @@ from penstock import devices
 from penstock.core.errors import ConfigError, PenstockError, UserCodeError
 from penstock.dataset.task_errors import translated
 from penstock.spmd.assignment import Assignment, Body
-from penstock.spmd.checkpoints import CheckpointStore
+from penstock.spmd.checkpoints import CheckpointStore, checkpoint_store
 from penstock.spmd.communicator import SoloCommunicator
-from penstock.spmd.fingerprint import checkpoint_store
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.rank import Rank
 

@@ -35,11 +35,6 @@ class DataShare:
         return replace(self, scan=replace(self.scan, steps=(*self.scan.steps, step)))
 
 
-def deal_shares(dataset: Dataset, size: int) -> list[DataShare]:
-    """Return what each of `size` ranks reads: runs of about the same number of rows, some perhaps without any."""
-    return [DataShare(dataset.scan(), fragments) for fragments in deal(dataset.fragments, size)]
-
-
 @dataclass(frozen=True)
 class Assignment:
     """What all ranks are given alike: the body, the shares of all ranks by dataset, where and on how many threads."""
@@ -51,8 +46,12 @@ class Assignment:
 
     @classmethod
     def of(cls, body: Body, datasets: Mapping[str, Dataset], size: int, kind: Kind, threads: int) -> Assignment:
-        """Return the assignment of `size` ranks."""
-        return cls(body, {name: deal_shares(dataset, size) for name, dataset in datasets.items()}, kind, threads)
+        """Return the assignment of `size` ranks, which read about as many rows each; some perhaps none."""
+        shares = {
+            name: [DataShare(dataset.scan(), each) for each in deal(dataset.fragments, size)]
+            for name, dataset in datasets.items()
+        }
+        return cls(body, shares, kind, threads)
 
     def with_step(self, step: Step) -> Assignment:
         """Return the same, of rows that go through one step more."""

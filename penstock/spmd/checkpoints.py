@@ -1,4 +1,7 @@
-"""The last complete checkpoint of a training, replaced atomically: on a disk or in a store."""
+"""The last complete checkpoint of a training, replaced atomically: on a disk or in a store.
+
+A training goes on from no checkpoint but its own, which its fingerprint tells.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,21 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
 
 from penstock.core.locations import is_url
 from penstock.core.plain_files import read_plain
+from penstock.dataset.steps import history
+from penstock.io.fragments import Piece
 from penstock.io.sinks import TemporaryFolder, translating
 from penstock.io.sinks.stores.store import store_at
+from penstock.spmd.options import SpmdOptions
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+    from penstock.spmd.assignment import Body
 
 _MAGIC = b"penstock-checkpoint-2\n"
 _BODY = len(_MAGIC) + hashlib.sha256().digest_size
@@ -165,3 +177,40 @@ class CheckpointObjects:
 
     def clear(self) -> None:
         self._store.discard(self._paths)
+
+
+def checkpoint_store(
+    options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int | None
+) -> CheckpointStore:
+    """Return where the checkpoints of one training are kept; those of others, in the same directory, are not seen."""
+    key = "" if options.checkpoint_dir is None else fingerprint(body, datasets, size)
+    return CheckpointStore(options.checkpoint_dir, key, options.storage_options)
+
+
+def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int | None) -> str:
+    """Return a text that differs between trainings: of what, on which rows, after which steps, on how many ranks.
+
+    Without a size, which is that of a training whose ranks become more, it is of any number.
+    """
+    return repr((body, {name: _rows(dataset) for name, dataset in datasets.items()}, size))
+
+
+def _rows(dataset: Dataset) -> tuple[Any, ...]:
+    pieces = [_identity(piece) for fragment in dataset.fragments for piece in fragment.pieces]
+    return history(dataset.steps), dataset.reader.samples, pieces
+
+
+def _identity(piece: Piece) -> tuple[Any, ...]:
+    """Return what tells the rows of a piece from others: the file as it was planned, or the values themselves."""
+    if piece.table is None:
+        deleted = hashlib.sha256(piece.left_out).hexdigest()
+        return piece.path, piece.size, piece.mtime, piece.first, piece.rows, deleted
+    return table_digest(piece.table), piece.first, piece.rows
+
+
+def table_digest(table: pa.Table) -> str:
+    """Return the digest of a table's schema and values."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest()

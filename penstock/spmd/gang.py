@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.errors import StageTimeoutError, WorkerLostError
@@ -17,9 +18,8 @@ from penstock.core.progress import Track
 from penstock.core.recording import note_event
 from penstock.spmd import messages as m
 from penstock.spmd.assignment import Assignment, Body, RankAssignment
-from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
+from penstock.spmd.checkpoints import Checkpoint, CheckpointStore, checkpoint_store
 from penstock.spmd.collectives import Collectives
-from penstock.spmd.fingerprint import checkpoint_store
 from penstock.spmd.listener import Listener
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.peers import Peers, RankLost
@@ -123,31 +123,29 @@ def run_gang(
     )
 
 
+@dataclass(eq=False)
 class _Attempt(ExitStack):
     """One start of all ranks, and the conversation with them; they are ended when it is left."""
 
-    def __init__(
-        self,
-        number: int,
-        size: int,
-        host: str,
-        options: SpmdOptions,
-        store: CheckpointStore,
-        track: Track,
-        growth: Growth | None,
-        resumed: Callable[[str], None],
-    ) -> None:
+    number: int
+    size: int
+    host: str
+    options: SpmdOptions
+    store: CheckpointStore
+    track: Track
+    growth: Growth | None
+    resumed: Callable[[str], None]
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self._number, self._growth, self._resumed = number, growth, resumed
-        self._size, self._host, self._options, self._store, self._track = size, host, options, store, track
-        self._peers = Peers(options.timeout)
-        self._rendezvous = Rendezvous(size, host, options)
-        self._collectives = Collectives(size, self._rendezvous.arguments)
+        self._peers = Peers(self.options.timeout)
+        self._rendezvous = Rendezvous(self.size, self.host, self.options)
+        self._collectives = Collectives(self.size, self._rendezvous.arguments)
         self._results: dict[int, Any] = {}
 
     def run(self, launch: Launcher, assignment: Assignment) -> Any:
         key = secrets.token_bytes(32)
-        listener = self.enter_context(Listener(self._host, key, self._options.timeout, backlog=self._size + 8))
+        listener = self.enter_context(Listener(self.host, key, self.options.timeout, backlog=self.size + 8))
         self.callback(self._rendezvous.close)
         ranks = launch(self._places(listener.address, key), assignment)
         for close in (ranks.stop, self._peers.close, listener.close):  # the last one first
@@ -159,20 +157,20 @@ class _Attempt(ExitStack):
         return self._results[0]
 
     def _places(self, address: tuple[str, int], key: bytes) -> list[RankAssignment]:
-        o = self._options
+        o = self.options
         return [
             RankAssignment(
-                index, self._size, address, key, o.timeout, o.start_timeout, o.checkpoint_interval, self._number
+                index, self.size, address, key, o.timeout, o.start_timeout, o.checkpoint_interval, self.number
             )
-            for index in range(self._size)
+            for index in range(self.size)
         ]
 
     def _await_ranks(self, news: News, listener: Listener) -> None:
-        deadline = time.monotonic() + self._options.start_timeout
-        while missing := self._peers.missing(self._size):
+        deadline = time.monotonic() + self.options.start_timeout
+        while missing := self._peers.missing(self.size):
             if time.monotonic() > deadline:
                 raise StageTimeoutError(
-                    f"{len(missing)} of {self._size} rank(s) did not start within {self._options.start_timeout:g} s:"
+                    f"{len(missing)} of {self.size} rank(s) did not start within {self.options.start_timeout:g} s:"
                     f" {', '.join(f'rank {index}' for index in missing)}",
                     hint="Free slots of the cluster, ask for fewer ranks (world_size), or raise start_timeout.",
                 )
@@ -181,14 +179,14 @@ class _Attempt(ExitStack):
                 raise RankLost(f"the ranks did not start: {problem}")
 
     def _start(self) -> None:
-        checkpoint = self._store.load()
+        checkpoint = self.store.load()
         self._peers.rounds = checkpoint.rounds if checkpoint else 0
-        self._track.advance(self._peers.rounds)
-        self._resumed(f"begins again after round {self._peers.rounds}, on {self._size} rank(s)")
+        self.track.advance(self._peers.rounds)
+        self.resumed(f"begins again after round {self._peers.rounds}, on {self.size} rank(s)")
         self._peers.broadcast(m.Start(checkpoint))
 
     def _converse(self, news: News) -> None:
-        while len(self._results) < self._size:
+        while len(self._results) < self.size:
             for index, message in self._peers.receive(_TICK):
                 self._handle(index, message)
             self._peers.check()
@@ -213,17 +211,17 @@ class _Attempt(ExitStack):
                 raise message.error
 
     def _save(self, checkpoint: Checkpoint) -> None:
-        self._store.save(checkpoint)
-        size = None if self._growth is None else self._growth.size_from(checkpoint.rounds)
+        self.store.save(checkpoint)
+        size = None if self.growth is None else self.growth.size_from(checkpoint.rounds)
         if size is not None:
             raise Grown(size)
 
     def _advance(self, index: int, message: m.Round) -> None:
         new = message.rounds - self._peers.rounds
-        if self._growth is not None:
-            self._growth.advanced(message.rounds)
+        if self.growth is not None:
+            self.growth.advanced(message.rounds)
         if index == 0 and new > 0:
-            self._track.advance(new, message.detail)
+            self.track.advance(new, message.detail)
             self._peers.rounds = message.rounds
 
 

@@ -9,10 +9,10 @@ import pytest
 from eventually import until
 
 from penstock.dataset.relations.relation import settled
-from penstock.engines.dask import operations, query
+from penstock.engines.dask import query
 from penstock.engines.dask.engine import DaskEngine
-from penstock.engines.dask.operations import Operations
 from penstock.engines.dask.partitioned_rows import PartitionedRows
+from penstock.engines.dask.query import Operations
 from penstock.errors import UserCodeError
 from penstock.io.sources.memory import MemorySource
 from penstock.io.sources.parquet import ParquetSource
@@ -27,7 +27,7 @@ ITEMS = pa.table({"item": [*range(13), None], "name": [f"item {item}" for item i
 @pytest.fixture
 def many(monkeypatch):
     """However few rows there are, they count as many."""
-    monkeypatch.setattr(operations, "WHOLE_BYTES", -1)
+    monkeypatch.setattr(query, "WHOLE_BYTES", -1)
 
 
 def tables(engine):

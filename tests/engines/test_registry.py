@@ -13,8 +13,7 @@ from toy_engine import ToyEngine, ToySettings
 
 from penstock import stages as st
 from penstock.config.settings import Settings
-from penstock.engines.registry import engine_names, settings_class
-from penstock.engines.settings import engine_settings
+from penstock.engines.settings import engine_names, engine_settings, settings_class
 from penstock.errors import ConfigError, ExecutionError
 from penstock.stages.base import Stage
 from penstock.statistics.counts import Counts

@@ -88,11 +88,11 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Modules of the client, none of whose variables is set."""
     pytest.importorskip("grpc")
     from penstock.engines.spark import session
-    from penstock.engines.spark.connect import driver, server
+    from penstock.engines.spark.connect import driver
 
-    for name in (*server._PROXIES, "SPARK_REMOTE", "PYSPARK_REMOTE_INIT_CONF_LEN"):
+    for name in (*session._PROXIES, "SPARK_REMOTE", "PYSPARK_REMOTE_INIT_CONF_LEN"):
         monkeypatch.delenv(name, raising=False)
-    return SimpleNamespace(session=session, driver=driver, server=server)
+    return SimpleNamespace(session=session, driver=driver)
 
 
 def test_a_server_older_than_what_an_engine_needs_is_refused(connect):
@@ -122,7 +122,7 @@ def port() -> Iterator[int]:
 
 
 def test_a_server_that_does_not_listen_is_found_out_at_once(connect, port):
-    connect.server.refuse_silent(f"sc://127.0.0.1:{port}")
+    connect.session.refuse_silent(f"sc://127.0.0.1:{port}")
     with socket.socket() as silent:  # which has its port, so that nobody else can have it, and does not listen
         silent.bind(("127.0.0.1", 0))
         closed = silent.getsockname()[1]
@@ -134,7 +134,7 @@ def test_a_server_that_does_not_listen_is_found_out_at_once(connect, port):
 
 def test_a_server_behind_a_proxy_is_not_looked_for_directly(connect, monkeypatch, port):
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
-    connect.server.refuse_silent("sc://nowhere.invalid")
+    connect.session.refuse_silent("sc://nowhere.invalid")
 
 
 def test_a_failure_to_connect_hides_the_token(connect, monkeypatch, port):

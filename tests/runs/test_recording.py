@@ -25,7 +25,7 @@ from penstock.core.recording.task_recording import Ticket
 from penstock.core.scheduler import map_all, reduce_partitioned_all
 from penstock.engines.base import Engine
 from penstock.engines.local import results
-from penstock.spmd.fingerprint import fingerprint
+from penstock.spmd.checkpoints import fingerprint
 from penstock.spmd.recorded import RecordedBody
 from penstock.testing import LocalGang
 

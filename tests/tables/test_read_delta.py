@@ -35,7 +35,7 @@ from penstock.errors import (
     SchemaError,
 )
 from penstock.search.fingerprints import fingerprint
-from penstock.spmd.fingerprint import fingerprint as training_fingerprint
+from penstock.spmd.checkpoints import fingerprint as training_fingerprint
 
 METADATA = {"id": "m", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [], "configuration": {}}
 

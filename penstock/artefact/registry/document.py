@@ -174,16 +174,12 @@ def _is_metrics(value: Any) -> bool:
     return isinstance(value, dict) and all(each is None or is_number(each) for each in value.values())
 
 
-_DIGEST: Shape = _is_digest, "sha256: and 64 hexadecimal digits"
-_TEXT: Shape = (lambda value: isinstance(value, str)), "a text"
-_NUMBER: Shape = (lambda value: value is None or is_number(value)), "a number"
-_METRICS: Shape = _is_metrics, "an object of numbers"
 _SHAPES: dict[str, Shape] = {
-    **dict.fromkeys(("version", "manifest"), _DIGEST),
+    **dict.fromkeys(("version", "manifest"), (_is_digest, "sha256: and 64 hexadecimal digits")),
     **dict.fromkeys(("parent", "replaced"), (lambda value: value is None or _is_digest(value), "a digest")),
-    **dict.fromkeys(("source", "created_utc", "since_utc", "run_id"), _TEXT),
-    **dict.fromkeys(("gain", "min_gain", "rows"), _NUMBER),
-    **dict.fromkeys(("metrics", "replaced_metrics"), _METRICS),
+    **dict.fromkeys(("source", "created_utc", "since_utc", "run_id"), (lambda value: isinstance(value, str), "a text")),
+    **dict.fromkeys(("gain", "min_gain", "rows"), (lambda value: value is None or is_number(value), "a number")),
+    **dict.fromkeys(("metrics", "replaced_metrics"), (_is_metrics, "an object of numbers")),
     "metric": (lambda value: value is None or isinstance(value, str), "a text"),
     "lineage": (lambda value: isinstance(value, dict), "an object"),
     "data": (lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value), "a list of texts"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from penstock.artefact.fetch import read_model
 from penstock.artefact.folder import Contents, Located, read_folder
 from penstock.artefact.layout import JSON_LIMIT, PIPELINE, REPORT, SCHEMA, kind_of
+from penstock.artefact.save import put_content
 from penstock.artefact.schema import decode_schema
 from penstock.core.errors import ArtifactError
 from penstock.io.sinks import MODEL, OutputCommit, new_run_id, output_directory, read_json
@@ -76,9 +76,7 @@ class SavedModel:
         staged = output_directory(target, run_id=new_run_id(), storage_options=options)
         with OutputCommit(staged) as joint:
             entries = [
-                staged.parts.put(
-                    name, partial(_write, content), rows=self.contents.rows(name), kind=kind_of(name) or ""
-                )
+                put_content(staged.parts, name, content, kind_of(name) or "", self.contents.rows(name))
                 for name, content in self.contents.files.items()
             ]
             staged.seal(entries, format=MODEL, metadata=self.contents.manifest.metadata)
@@ -87,8 +85,3 @@ class SavedModel:
 
     def _document(self, name: str) -> Any:
         return read_json(self.contents.files[name], JSON_LIMIT, path=f"{self.location}/{name}", error=ArtifactError)
-
-
-def _write(content: bytes, path: str) -> None:
-    with open(path, "xb") as file:
-        file.write(content)

@@ -282,7 +282,8 @@ class DaskEngine(RelationalEngine):
         staged = folder.parts("frame")
         self._started.enter_context(folder)
         try:
-            self._compute(to_parquet(frame, staged), "from_dask")
+            with self._tasks("from_dask", None) as tasks:
+                tasks.result(tasks.compute(to_parquet(frame, staged)))
             return read_staged(self, staged, fragment_bytes=fragment_bytes)
         except BaseException:
             folder.remove()
@@ -297,11 +298,6 @@ class DaskEngine(RelationalEngine):
         from penstock.engines.dask.frames import frame_of
 
         return frame_of(dataset)
-
-    def _compute(self, work: Any, label: str) -> Any:
-        """Return what Dask has planned, computed on the cluster."""
-        with self._tasks(label, None) as tasks:
-            return tasks.result(tasks.compute(work))
 
     def _tasks(self, label: str, shared: object) -> Tasks:
         return Tasks(self.client, label, shared, self._options, self.progress.note)

@@ -1,37 +1,79 @@
-"""Datasets as Dask DataFrames, and steps done to the rows of Dask DataFrames: lazily, and without a file."""
+"""Datasets as Dask DataFrames, and steps done to the rows of Dask DataFrames: lazily, and without a file.
+
+A partition is pandas with Arrow's types on a CPU, cuDF on a GPU.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import dask.dataframe as dd
+import narwhals as nw
 import pandas as pd
 import pyarrow as pa
 
-from penstock import devices
+from penstock import devices, frames
 from penstock.core.schemas import canonical
 from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.dataset import Dataset
-from penstock.engines.dask.query_partition import Read, to_partition
+from penstock.dataset.task_errors import translate_errors
+from penstock.dataset.tasks import CollectTask, ReadTask
 from penstock.engines.local.engine import LocalEngine
+from penstock.frames import Kind, cudf
+from penstock.io.fragments import Fragment
+
+_LABELS = 2**40
 
 
-@dataclass(frozen=True, eq=False)
-class TransformPartition:
-    """Does steps to a partition of pandas."""
+def to_partition(table: pa.Table, kind: Kind) -> Any:
+    """Return a table as a partition; on a CPU integers with nulls stay integers, and every type of Arrow has its like.
 
-    task: BatchTask
-    given: pa.Schema
+    Examples
+    --------
+    >>> to_partition(pa.table({"n": [1, None], "s": ["a", None]}), "cpu").dtypes.astype(str).tolist()
+    ['int64[pyarrow]', 'string']
+    """
+    return cudf.from_arrow(table) if kind == "gpu" else table.to_pandas(types_mapper=_dtype)
 
-    def __call__(self, partition: pd.DataFrame) -> Any:
-        """Return what comes out, under the labels of the rows that went in where all of them come out."""
-        rows = pa.Table.from_pandas(partition[self.given.names], schema=self.given, preserve_index=False)
-        made = to_partition(self.task(rows), "cpu")
-        if self.task.keeps_rows:
-            made.index = partition.index
-        return made
+
+def _dtype(kind: pa.DataType) -> Any:
+    # For strings pandas' own type: with Arrow's, a shuffle makes Python objects of them, and two kinds of null.
+    return pd.StringDtype("pyarrow") if pa.types.is_string(kind) else pd.ArrowDtype(kind)
+
+
+def from_partition(partition: Any, kind: Kind) -> nw.DataFrame:
+    """Return a partition as a Polars frame, without its index."""
+    if kind == "gpu":
+        return frames.from_arrow(cudf.to_arrow(partition))
+    return frames.from_arrow(pa.Table.from_pandas(partition, preserve_index=False))
+
+
+@dataclass(frozen=True)
+class Read:
+    """Reads a fragment, in all columns or in those that the query needs."""
+
+    scan: ReadTask
+    schema: pa.Schema
+
+    @translate_errors
+    def __call__(self, fragment: Fragment, columns: Sequence[str] | None = None) -> Any:
+        """Return the rows; their labels are used nowhere else in the frame, as pandas aligns by them."""
+        wanted = self.schema.names if columns is None else list(columns)
+        scan = replace(self.scan, columns=tuple(wanted))
+        table = CollectTask(scan, pa.schema([self.schema.field(name) for name in wanted]))(fragment)
+        partition = to_partition(table, self.scan.kind)
+        first = fragment.index * _LABELS
+        partition.index = range(first, first + table.num_rows)
+        return partition
+
+
+@translate_errors
+def in_polars(function: Callable[[nw.DataFrame], nw.DataFrame], kind: Kind, partition: Any) -> Any:
+    """Return, as a partition, the rows that a function makes of those of one as a Polars frame."""
+    return to_partition(frames.to_arrow(function(from_partition(partition, kind))), kind)
 
 
 def frame_of(dataset: Dataset) -> dd.DataFrame:
@@ -53,5 +95,13 @@ def transform_frame(frame: dd.DataFrame, transform: Callable[[Dataset], Dataset]
     """Return a frame with what `transform` does to a dataset to be done to its rows; nothing runs."""
     given = canonical(pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False).remove_metadata())
     task = batch_task(given, transform, LocalEngine(device="cpu"))
-    work = TransformPartition(task, pa.schema([given.field(name) for name in task.columns]))
+    work = partial(_transformed, task, pa.schema([given.field(name) for name in task.columns]))
     return frame.map_partitions(work, meta=work(frame._meta), enforce_metadata=False)
+
+
+def _transformed(task: BatchTask, given: pa.Schema, partition: pd.DataFrame) -> Any:
+    """Return what comes out of a partition, under the labels of its rows where all of them come out."""
+    made = to_partition(task(pa.Table.from_pandas(partition[given.names], schema=given, preserve_index=False)), "cpu")
+    if task.keeps_rows:
+        made.index = partition.index
+    return made

@@ -20,7 +20,7 @@ from penstock.core.names import PARTITION
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.task_errors import translate_errors
 from penstock.dataset.tasks import CollectTask
-from penstock.engines.dask.query_partition import from_partition
+from penstock.engines.dask.frames import from_partition
 from penstock.frames import Kind
 from penstock.io.fragments import Fragment
 

@@ -69,7 +69,8 @@ def _start(
         if not allow_insecure:
             _require_loopback(arguments)
         started.enter_context(dask.config.set(_KEEP_NANNIES))
-    environment = _worker_environment(arguments.get("threads_per_worker") or 1)
+    set_before = dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    environment = {**set_before, **devices.thread_environment(arguments.get("threads_per_worker") or 1)}
     started.enter_context(restoring_environment(environment))  # nannies, which run in this process, set it here
     with dask.config.set(_settings(environment, no_workers_timeout)):
         try:
@@ -112,10 +113,6 @@ def _local_arguments(kind: type[Any], arguments: dict[str, Any]) -> dict[str, An
         workers = filled.setdefault("n_workers", max(1, devices.usable_cores() // filled["threads_per_worker"]))
         filled.setdefault("memory_limit", MEMORY_LIMIT // max(1, workers))
     return filled
-
-
-def _worker_environment(threads: int) -> dict[str, Any]:
-    return {**dask.config.get("distributed.nanny.pre-spawn-environ", {}), **devices.thread_environment(threads)}
 
 
 def _settings(environment: Mapping[str, Any], no_workers_timeout: float) -> dict[str, Any]:

@@ -89,6 +89,7 @@ class Watch:
         return True
 
     def _replace(self, address: str, worker: dict[str, Any]) -> None:
+        """Have the nanny of a worker start it again; one that has no nanny is given up."""
         del self._heard[address]
         logger.warning(
             "%s: worker %s gave no sign of life for %g s (frozen, or cut off); its tasks are run elsewhere",
@@ -96,12 +97,8 @@ class Watch:
             address,
             self._timeout,
         )
-        replace_worker(self._client, address, has_nanny=bool(worker["nanny"]))
-
-
-def replace_worker(client: distributed.Client, address: str, *, has_nanny: bool) -> None:
-    """Have the nanny of a worker start it again; one that has no nanny is given up."""
-    if has_nanny:
-        client.restart_workers([address], timeout=_RESTART, raise_for_error=False)
-    else:
-        client.sync(client.scheduler.unregister, address=address, stimulus_id=f"penstock-silent-{time.time()}")
+        if worker["nanny"]:
+            self._client.restart_workers([address], timeout=_RESTART, raise_for_error=False)
+            return
+        stimulus = f"penstock-silent-{time.time()}"
+        self._client.sync(self._client.scheduler.unregister, address=address, stimulus_id=stimulus)

@@ -1,4 +1,4 @@
-"""Types on the way through Spark: what holds a column there, and the column that comes back."""
+"""Types on the way through Spark: what holds a column there, a vector too, and the column that comes back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructField, StructType, UserDefinedType
 
 from penstock import frames
 from penstock.core.errors import SchemaError
 from penstock.core.schemas import canonical, check_unique
+from penstock.engines.spark.pandas_warning import no_pandas_warning
 
 _WIDER = {
     pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0),
@@ -119,3 +120,55 @@ def restored(table: pa.Table, schema: pa.Schema) -> nw.DataFrame:
     """Return numbered columns, as Spark hands them to a Python worker, in their names and types."""
     numbers = [str(place) for place in range(len(schema.names))]
     return frames.conform(frames.from_arrow(table.select(numbers).rename_columns(schema.names)), schema)
+
+
+_OF_VECTORS = ("pyspark.ml", "pyspark.mllib")
+"""The packages that have vectors."""
+
+
+def with_arrays(frame: DataFrame) -> DataFrame:
+    """Return a frame with an array of doubles in the place of each vector, null for null; a sparse one is filled up.
+
+    Arrays of vectors become arrays of arrays.
+    """
+    kinds = {field.name: field.dataType for field in frame.schema if _has_vectors(field.dataType)}
+    if not kinds:
+        return frame
+    with no_pandas_warning():
+        from pyspark.ml.functions import vector_to_array
+
+        arrays = {
+            name: sf.transform(column(name), lambda vector: vector_to_array(vector))
+            if isinstance(kind, ArrayType)
+            else vector_to_array(column(name))
+            for name, kind in kinds.items()
+        }
+    return frame.select(*(arrays[name].alias(name) if name in arrays else column(name) for name in frame.columns))
+
+
+def with_vectors(frame: DataFrame) -> DataFrame:
+    """Return a frame with a vector of pyspark.ml in the place of each array of floating numbers.
+
+    Null stays null; of elements, which a vector has none of, null becomes NaN.
+    """
+    arrays = [field for field in frame.schema if isinstance(field.dataType, ArrayType)]
+    names = {field.name for field in arrays if isinstance(field.dataType.elementType, DoubleType | FloatType)}
+    return frame.select(*(_vector(name) if name in names else column(name) for name in frame.columns))
+
+
+def _vector(name: str) -> Column:
+    with no_pandas_warning():
+        from pyspark.ml.functions import array_to_vector
+
+    nan, array = sf.lit(float("nan")), column(name).cast("array<double>")
+    elements = sf.transform(array, lambda element: sf.coalesce(element, nan))
+    return sf.when(column(name).isNotNull(), array_to_vector(elements)).alias(name)
+
+
+def _has_vectors(kind: DataType) -> bool:
+    return _is_vector(kind.elementType if isinstance(kind, ArrayType) else kind)
+
+
+def _is_vector(kind: DataType) -> bool:
+    is_ours = isinstance(kind, UserDefinedType) and type(kind).__module__.startswith(_OF_VECTORS)
+    return is_ours and type(kind).__name__ == "VectorUDT"

@@ -138,9 +138,10 @@ class Cluster(ABC):
         ConfigError
             Workers cannot start this version of Python or import Penstock, or have other versions than this process.
         """
-        mine = _versions(_PACKAGES)
+        survey = _survey(_PACKAGES)
+        ((_, mine),) = survey(iter(()))
         try:
-            found = self.everywhere(_survey(_PACKAGES), "check workers")
+            found = self.everywhere(survey, "check workers")
         except StageTimeoutError:
             raise
         except ExecutionError as error:
@@ -184,11 +185,6 @@ def require_same(mine: Mapping[str, str], theirs: Mapping[str, str], host: str) 
                 " venv-pack with --archives (jobs/README.md), or one image.",
                 engine="spark",
             )
-
-
-def _versions(names: tuple[str, ...]) -> dict[str, str]:
-    ((_, versions),) = _survey(names)(iter(()))
-    return versions
 
 
 def _survey(names: tuple[str, ...]) -> Callable[[Iterator[Any]], Iterator[tuple[str, dict[str, str]]]]:

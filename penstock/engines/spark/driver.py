@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from penstock.core.progress import Progress
     from penstock.engines.spark.cluster import Cluster
-    from penstock.engines.spark.hash_partitioned import PartNumbers
-    from penstock.engines.spark.tasks import Outcome, Shared
+    from penstock.engines.spark.tasks import Outcome, PartNumbers, Shared
     from penstock.frames import Kind
     from penstock.spmd import Assignment, Launch, RankAssignment
 

@@ -31,15 +31,24 @@ from penstock.engines.querying import QueryEngine, conformed, read_staged
 from penstock.engines.reading import owning
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
-from penstock.engines.spark.carriers import arrow_schema, as_declared
+from penstock.engines.spark.carriers import arrow_schema, as_declared, with_arrays
 from penstock.engines.spark.driver import AnyPieces, JobPlan, driver_of
 from penstock.engines.spark.frames import frame_of
-from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merge_by_eights
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import WRITING, SparkQueries, set_for
 from penstock.engines.spark.staging import write_rows
-from penstock.engines.spark.tasks import Apply, Forget, Merge, Outcome, Shared, open_outcome
-from penstock.engines.spark.vectors import with_arrays
+from penstock.engines.spark.tasks import (
+    Apply,
+    ApplyParts,
+    Forget,
+    Merge,
+    Outcome,
+    PartNumbers,
+    Prune,
+    Shared,
+    merge_by_eights,
+    open_outcome,
+)
 from penstock.frames.interchange import refuse_stream
 from penstock.io.sinks.staging_place import StagingFolder
 from penstock.spmd import Body, SpmdOptions, run_gang

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -13,54 +13,30 @@ from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.local.engine import LocalEngine
-from penstock.engines.spark.carriers import arrow_schema, carried, column, spark_schema
+from penstock.engines.spark.carriers import arrow_schema, carried, column, spark_schema, with_arrays
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.python_workers import map_in_arrow
 from penstock.engines.spark.query import check_types, set_for
 from penstock.engines.spark.staging import grouped
-from penstock.engines.spark.vectors import with_arrays
-
-Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _BATCH_ROWS = 65_536
 """Rows that go to the JVM at once: it holds a batch as a whole."""
-
-
-@dataclass(frozen=True)
-class ReadBatches:
-    """Reads pickled fragments, in a Python worker of Spark."""
-
-    collect: CollectTask
-    carriers: pa.Schema
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of each fragment."""
-        for batch in batches:
-            for fragment in batch.column("value").to_pylist():
-                table = self.collect(cloudpickle.loads(fragment)).cast(self.carriers)
-                yield from table.to_batches(max_chunksize=_BATCH_ROWS)
-
-
-@dataclass(frozen=True)
-class TransformBatches:
-    """Does steps to batches, in a Python worker of Spark."""
-
-    task: BatchTask
-    given: pa.Schema
-    carriers: pa.Schema
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what comes out of the batches, in their order."""
-        for group in grouped(batches):
-            table = pa.Table.from_batches(group).rename_columns(self.given.names).cast(self.given)
-            yield from self.task(table).cast(self.carriers).to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def frame_of(dataset: Dataset, session: SparkSession) -> DataFrame:
     """Return the rows of a dataset, a fragment a partition; each is read when Spark asks for it."""
     carriers = carrier_schema(dataset.schema, "to_spark")
     fragments = partition_each(session, [cloudpickle.dumps(fragment) for fragment in dataset.fragments])
-    return _mapped(fragments, ReadBatches(CollectTask(dataset.scan(), dataset.schema), carriers), carriers)
+    read = partial(_read, CollectTask(dataset.scan(), dataset.schema), carriers)
+    return map_in_arrow(fragments, read, spark_schema(carriers))
+
+
+def _read(collect: CollectTask, carriers: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of pickled fragments, in a Python worker of Spark."""
+    for batch in batches:
+        for fragment in batch.column("value").to_pylist():
+            table = collect(cloudpickle.loads(fragment)).cast(carriers)
+            yield from table.to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def partition_each(session: SparkSession, values: Sequence[bytes]) -> DataFrame:
@@ -80,11 +56,16 @@ def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -
     with set_for(frame.sparkSession, {"spark.sql.caseSensitive": "true"}):
         needed = frame.select(*(column(name).alias(str(place)) for place, name in enumerate(task.columns)))
     schema = pa.schema([given.field(name) for name in task.columns])
-    return _mapped(needed, TransformBatches(task, schema, carriers), carriers)
+    return map_in_arrow(needed, partial(_transformed, task, schema, carriers), spark_schema(carriers))
 
 
-def _mapped(frame: DataFrame, work: Work, carriers: pa.Schema) -> DataFrame:
-    return map_in_arrow(frame, work, spark_schema(carriers))
+def _transformed(
+    task: BatchTask, given: pa.Schema, carriers: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield what comes out of batches, in their order, in a Python worker of Spark."""
+    for group in grouped(batches):
+        table = pa.Table.from_batches(group).rename_columns(given.names).cast(given)
+        yield from task(table).cast(carriers).to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def carrier_schema(schema: pa.Schema, label: str) -> pa.Schema:

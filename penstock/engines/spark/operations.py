@@ -17,7 +17,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from penstock import frames
 from penstock.core.names import PARTITION
@@ -176,14 +175,14 @@ def _(operation: UniqueRows, *inputs: DataFrame) -> DataFrame:
     (frame,) = inputs
     if not operation.is_ordered_in(frame.columns):
         return frame.dropDuplicates(list(operation.columns))
-    keys = [column(name) for name in operation.columns]
-    return _one_of_each(frame, keys, operation.order, last=operation.last)
+    order = reverse(operation.order) if operation.last else operation.order
+    rows = _with_numbers(frame, [column(name) for name in operation.columns], order)
+    return rows.filter(column(NUMBER) == 1).drop(NUMBER)
 
 
-def _one_of_each(frame: DataFrame, keys: Sequence[Column], order: Order, *, last: bool) -> DataFrame:
-    ordered = sort_columns(reverse(order) if last else order)
-    number = sf.row_number().over(Window.partitionBy(*keys).orderBy(*ordered))
-    return frame.withColumn(NUMBER, number).filter(column(NUMBER) == 1).drop(NUMBER)
+def _with_numbers(frame: DataFrame, keys: Sequence[Column], order: Order) -> DataFrame:
+    """Return the rows with the number of each among those of its key, in an order."""
+    return frame.withColumn(NUMBER, sf.row_number().over(Window.partitionBy(*keys).orderBy(*sort_columns(order))))
 
 
 def reverse(order: Order) -> Order:
@@ -196,8 +195,7 @@ def _(operation: Aggregating, *inputs: DataFrame) -> DataFrame:
     (frame,) = inputs
     keys = [column(name) for name in operation.keys]
     if any(each.is_ordered for each in operation.aggregates):
-        window = Window.partitionBy(*keys).orderBy(*sort_columns(operation.order or ()))
-        frame = frame.withColumn(NUMBER, sf.row_number().over(window))
+        frame = _with_numbers(frame, keys, operation.order or ())
     values = [_aggregate(each).alias(each.output) for each in operation.aggregates]
     if not keys:
         return frame.agg(*(values or [sf.count(sf.lit(1)).alias("len")]))
@@ -250,18 +248,12 @@ def _variance(values: Column, each: Any) -> Column:
 
 
 def _in_polars(operation: Operation, made: pa.Schema, inputs: Sequence[SparkRows]) -> DataFrame:
-    """Have Python workers do an operation in Polars, to the rows of a key together."""
+    """Have Python workers do an operation in Polars; rows are moved where those of a key have to meet."""
     work = PolarsBatches(operation, tuple(each.schema for each in inputs), carried(made))
-    return _moved(work, operation.meetings, spark_schema(made), inputs)
-
-
-def _moved(
-    work: PolarsBatches, meetings: Sequence[Meeting] | None, schema: StructType, inputs: Sequence[SparkRows]
-) -> DataFrame:
-    """Return what Python workers make of rows, which are moved where some have to meet."""
-    if meetings is None:
+    schema = spark_schema(made)
+    if operation.meetings is None:
         return map_in_arrow(numbered(inputs[0].frame), work.batches, schema)
-    keys = [_keys(each, meeting) for each, meeting in zip(inputs, meetings, strict=True)]
+    keys = [_keys(each, meeting) for each, meeting in zip(inputs, operation.meetings, strict=True)]
     given = [numbered(each.frame) for each in inputs]
     if len(given) == 1:
         gathered = given[0].repartition(*keys[0]) if keys[0] else given[0].repartition(1)
@@ -270,7 +262,7 @@ def _moved(
     left, right = (each.groupBy(_place(columns, count)) for each, columns in zip(given, keys, strict=True))
 
     def both(left: pa.Table, right: pa.Table) -> pa.Table:  # a function: Spark takes self for an argument
-        return work.both(left, right)
+        return work.done(left, right)
 
     lend_imports()
     with no_pandas_warning():
@@ -296,23 +288,20 @@ class PolarsBatches:
     given: tuple[pa.Schema, ...]
     carriers: pa.Schema
 
-    def both(self, left: pa.Table, right: pa.Table) -> pa.Table:
-        """Do it to the rows of two frames that have to meet."""
-        return self._done(left, right)
-
     def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do it to each batch by itself."""
         for batch in batches:
-            yield from self._done(pa.Table.from_batches([batch])).to_batches()
+            yield from self.done(pa.Table.from_batches([batch])).to_batches()
 
     def partition(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do it to all rows of a partition."""
         rows = list(batches)
         if rows:
-            yield from self._done(pa.Table.from_batches(rows)).to_batches()
+            yield from self.done(pa.Table.from_batches(rows)).to_batches()
 
     @translate_errors
-    def _done(self, *tables: pa.Table) -> pa.Table:
+    def done(self, *tables: pa.Table) -> pa.Table:
+        """Do it to the rows of one frame, or of two that have to meet."""
         given = [restored(table, schema) for table, schema in zip(tables, self.given, strict=True)]
         rows = self.operation(*(nw.to_native(each).lazy() for each in given)).collect(engine="in-memory")
         return frames.to_arrow(nw.from_native(rows, eager_only=True)).cast(self.carriers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.extras import importing
 from penstock.engines.spark.java import find_java
 from penstock.engines.spark.job_errors import cause
+from penstock.engines.spark.pandas_warning import no_pandas_warning
 
 _DEFAULTS = {
     "spark.master": "local[*]",
@@ -135,14 +137,45 @@ def _start_remote(remote: str, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _connected(settings: Mapping[str, str]) -> SparkSession:
-    from penstock.engines.spark.connect.server import be_less_patient, refuse_silent
-
     refuse_silent(settings.get("spark.remote", ""))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Failed to set", UserWarning)  # what the server has been started with
         session = SparkSession.builder.config(map=settings).getOrCreate()
     be_less_patient(session)
     return session
+
+
+_SECONDS = 10.0
+_TRIES = 6
+"""Each waits four times as long as the one before: about a minute in all."""
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
+
+
+def refuse_silent(remote: str) -> None:
+    """Raise ConfigError where nothing listens at the address of a server, unless there is a proxy on the way.
+
+    PySpark asks a server that does not answer again for more than ten minutes, in silence.
+    """
+    if not remote.startswith("sc://") or any(name in os.environ for name in _PROXIES):
+        return
+    with no_pandas_warning():
+        from pyspark.sql.connect.client.core import DefaultChannelBuilder
+    host, port = DefaultChannelBuilder(remote).endpoint.rsplit(":", 1)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
+    except OSError as error:
+        raise ConfigError(
+            f"no server of Spark Connect answers at {host}:{port}: {error}",
+            hint="Start one (sbin/start-connect-server.sh), or correct spark.remote or SPARK_REMOTE.",
+            engine="spark",
+        ) from error
+
+
+def be_less_patient(session: SparkSession) -> None:
+    """Have a session of ours give up on a server that is gone within a minute or two."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
 
 
 def is_local(master: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -41,8 +42,8 @@ def read_rows(session: SparkSession, folder: PartFolder, files: Sequence[str], s
     native = spark_schema(schema)
     if not is_url(folder.location):
         return session.read.schema(native).parquet(f"file://{folder.location}")
-    read = ReadFiles(tuple(files), folder.storage_options, to_arrow_schema(native, timezone="UTC"))
-    return map_in_arrow(session.range(0, len(files), 1, len(files)), read.batches, native)
+    read = partial(_read_files, tuple(files), folder.storage_options, to_arrow_schema(native, timezone="UTC"))
+    return map_in_arrow(session.range(0, len(files), 1, len(files)), read, native)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,18 +84,12 @@ def grouped(batches: Iterable[pa.RecordBatch], rows: float = 131_072) -> Iterato
         yield group
 
 
-@dataclass(frozen=True, eq=False)
-class ReadFiles:
-    """Reads the files whose numbers a Python worker is given."""
-
-    files: tuple[str, ...]
-    options: Mapping[str, Any]
-    schema: pa.Schema
-
-    def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield their rows."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                with Storage(self.options).open(self.files[number]) as stream:
-                    for rows in pq.ParquetFile(stream).iter_batches():
-                        yield from pa.Table.from_batches([rows]).cast(self.schema).to_batches()
+def _read_files(
+    files: tuple[str, ...], options: Mapping[str, Any], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the files whose numbers a Python worker is given."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            with Storage(options).open(files[number]) as stream:
+                for rows in pq.ParquetFile(stream).iter_batches():
+                    yield from pa.Table.from_batches([rows]).cast(schema).to_batches()

@@ -26,9 +26,8 @@ from penstock.core.progress import Progress
 from penstock.engines.spark.classic.job import RddJob
 from penstock.engines.spark.cluster import Cluster, Everywhere
 from penstock.engines.spark.driver import JobPlan
-from penstock.engines.spark.hash_partitioned import PartNumbers
 from penstock.engines.spark.python_workers import lend_imports
-from penstock.engines.spark.tasks import Failure, Outcome, RunRank, unpickle_once
+from penstock.engines.spark.tasks import Failure, Outcome, PartNumbers, RunRank, unpickle_once
 from penstock.engines.stragglers import Stragglers
 from penstock.frames import Kind
 from penstock.spmd import Assignment, Launch, RankAssignment

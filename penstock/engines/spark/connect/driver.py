@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import current_thread
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -27,11 +27,10 @@ from penstock.core.progress import Progress
 from penstock.engines.spark.cluster import Cluster, Everywhere
 from penstock.engines.spark.driver import JobPlan
 from penstock.engines.spark.frames import partition_each
-from penstock.engines.spark.hash_partitioned import PartNumbers
 from penstock.engines.spark.job import CANCELLING, ENDING, Job
 from penstock.engines.spark.job_errors import SettingLookup, cause
 from penstock.engines.spark.pandas_warning import no_pandas_warning
-from penstock.engines.spark.tasks import Outcome, RunRank, unpickle_once
+from penstock.engines.spark.tasks import Outcome, PartNumbers, RunRank, unpickle_once
 from penstock.frames import Kind
 from penstock.spmd import Assignment, Launch, RankAssignment
 
@@ -117,32 +116,23 @@ Step: TypeAlias = Callable[[Iterable[Outcome]], Iterator[Outcome]]
 _SCHEMA = pa.schema([("number", pa.int64()), ("value", pa.binary()), ("place", pa.int32())])
 
 
-@dataclass(frozen=True)
-class MapOutcomes:
-    """Does steps to the outcomes of a partition, in a Python worker of Spark.
+def _stepped(
+    steps: tuple[Step, ...], numbers: PartNumbers | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Do steps to the outcomes of a partition, in a Python worker of Spark, and yield a batch an outcome.
 
-    Parameters
-    ----------
-    steps : tuple of callable
-    numbers : PartNumbers, optional
-        By which each outcome is given its place among the partitions of the next stage.
+    By `numbers` each is given its place among the partitions of the next stage, if there is one.
     """
-
-    steps: tuple[Step, ...]
-    numbers: PartNumbers | None
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a batch an outcome."""
-        outcomes: Iterator[Outcome] = (
-            outcome
-            for batch in batches
-            for outcome in zip(batch.column("number").to_pylist(), batch.column("value").to_pylist(), strict=True)
-        )
-        for step in self.steps:
-            outcomes = step(outcomes)
-        for outcome in outcomes:
-            place = 0 if self.numbers is None else self.numbers.place_of_group(outcome)
-            yield pa.record_batch([[outcome[0]], [outcome[1]], [place]], schema=_SCHEMA)
+    outcomes: Iterator[Outcome] = (
+        outcome
+        for batch in batches
+        for outcome in zip(batch.column("number").to_pylist(), batch.column("value").to_pylist(), strict=True)
+    )
+    for step in steps:
+        outcomes = step(outcomes)
+    for outcome in outcomes:
+        place = 0 if numbers is None else numbers.place_of_group(outcome)
+        yield pa.record_batch([[outcome[0]], [outcome[1]], [place]], schema=_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -170,7 +160,7 @@ class FramePieces:
     ) -> DataFrame:
         """Return the frame to which the steps are done, as one stage whose tasks start together if `barrier`."""
         options: dict[str, Any] = {"barrier": barrier} | ({} if profile is None else {"profile": profile})
-        work = by_value(MapOutcomes(self.steps, numbers), self.variables)
+        work = by_value(partial(_stepped, self.steps, numbers), self.variables)
         with no_pandas_warning():
             return self.frame.mapInArrow(work, from_arrow_schema(_SCHEMA), **options)
 
@@ -219,7 +209,8 @@ class FrameCluster(Cluster):
         if self.local:
             return "127.0.0.1"
         address = _own_address(self.session.client.host)
-        with socket.create_server((address, 0), family=_family(address)) as server:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.create_server((address, 0), family=family) as server:
             problems = [text for text in self.everywhere(_connects(*server.getsockname()[:2]), "reach") if text]
         if problems:
             raise ConfigError(
@@ -291,10 +282,6 @@ def _own_address(server: str) -> str:
     with socket.socket(family, kind) as way:
         way.connect(address)
         return str(way.getsockname()[0])
-
-
-def _family(address: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -21,10 +21,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from penstock.core.errors import ConfigError, ExecutionError, UntrustedArtifactError
 from penstock.core.locations import is_url
 from penstock.core.schemas import canonical
-from penstock.engines.spark.carriers import column
+from penstock.engines.spark.carriers import column, with_arrays, with_vectors
 from penstock.engines.spark.job_errors import cause
 from penstock.engines.spark.query import SETTINGS, set_for
-from penstock.engines.spark.vectors import with_arrays, with_vectors
 from penstock.io.fragments import row_bytes
 from penstock.io.sinks.part_folder import PartFolder
 
