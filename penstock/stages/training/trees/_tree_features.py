@@ -11,7 +11,6 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import xgboost as xgb
 
 from penstock.frames import sparse
 from penstock.stages.base import Blob, Fitted
@@ -203,10 +202,14 @@ def _features(tree: Mapping[str, Any]) -> np.ndarray:
 
 def to_document(blob: Blob) -> Any:
     """Return a booster as XGBoost writes it in JSON."""
+    import xgboost as xgb  # here, as a stage is made without it
+
     return json.loads(bytes(xgb.Booster(model_file=bytearray(blob.data)).save_raw("json")))
 
 
 def from_document(kind: str, document: Any) -> Blob:
     """Return the booster of a document."""
+    import xgboost as xgb
+
     booster = xgb.Booster(model_file=bytearray(json.dumps(document).encode()))
     return Blob(kind, bytes(booster.save_raw("ubj")))
