@@ -31,15 +31,7 @@ from penstock.stages.step import StageStep, capability
 from penstock.stages.stored_values import jsonable
 from penstock.stages.target import Target
 from penstock.stages.trainer import Trainer, as_trainer
-from penstock.stages.training.per_key._key_states import (
-    KeyModels,
-    Outcome,
-    StateOf,
-    first_error,
-    joined,
-    learned_of,
-    notes_of,
-)
+from penstock.stages.training.per_key import _key_states as states
 from penstock.stages.training.per_key._key_training import KeyTraining
 from penstock.stages.vectors import over
 from penstock.statistics.base import Statistic
@@ -246,7 +238,7 @@ class PerKey(Trainer):
         whole = {name.removeprefix(_ALL): each for name, each in results.items() if name.startswith(_ALL)}
         return {**learned, "all": over.finish(self.stage, whole)}
 
-    def _outcome(self, found: Mapping[str, Any] | DataValueError) -> Outcome:
+    def _outcome(self, found: Mapping[str, Any] | DataValueError) -> states.Outcome:
         if isinstance(found, DataValueError):
             return found
         try:
@@ -254,14 +246,14 @@ class PerKey(Trainer):
         except DataValueError as error:
             return error
 
-    def _learned(self, keys: pa.Table, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    def _learned(self, keys: pa.Table, outcomes: Sequence[states.Outcome]) -> dict[str, Any]:
         if not outcomes:
             problem = f"{' and '.join(map(repr, self.keys))} has no value, so that there is no key to learn a model for"
             raise DataValueError(problem, hint="Fill the nulls, or take another key.", column=self.keys[0])
         refused = [each for each in outcomes if isinstance(each, DataValueError)]
         if refused and (self.errors == "raise" or len(refused) == len(outcomes)):
-            raise first_error(keys, outcomes)
-        return learned_of(keys, outcomes)
+            raise states.first_error(keys, outcomes)
+        return states.learned_of(keys, outcomes)
 
     def wrapped(self, fitted: Fitted) -> tuple[Stage, Fitted]:
         """Return the stage, and what it has learned of the first key."""
@@ -272,7 +264,7 @@ class PerKey(Trainer):
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         outcomes = KeyTraining(cast(Trainer, self.stage), learned["keys"], learned["models"]).run(rank)
-        trained = {**learned, **joined(learned["skipped"], self._learned(learned["keys"], outcomes))}
+        trained = {**learned, **states.joined(learned["skipped"], self._learned(learned["keys"], outcomes))}
         if "all" in learned:
             trained["all"] = over.train(cast(Trainer, self.stage), rank, learned["all"])
         return trained
@@ -285,11 +277,11 @@ class PerKey(Trainer):
 
     def notes(self, fitted: Fitted) -> list[str]:
         """Tell how many keys have a model, which have none, what rows have no key, and what the stage notes."""
-        return notes_of(self.stage, fitted)
+        return states.notes_of(self.stage, fitted)
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         kinds = {name: like(schema.field(name).type) for name in self.keys}
-        model = StateOf(self.stage, _without(schema, self.keys))
+        model = states.StateOf(self.stage, _without(schema, self.keys))
         shapes = {
             "keys": TableOf(kinds, least=1, unique=self.keys),
             "models": ListOf(model, len(fitted["keys"])),
@@ -306,10 +298,10 @@ class PerKey(Trainer):
         DataValueError
             What the stage raises.
         """
-        return KeyModels(self.stage, fitted["keys"], _models(fitted)).transform(frame)
+        return states.KeyModels(self.stage, fitted["keys"], _models(fitted)).transform(frame)
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
-        return KeyModels(self.stage, fitted["keys"], _models(fitted)).row_function(_without(schema, self.keys))
+        return states.KeyModels(self.stage, fitted["keys"], _models(fitted)).row_function(_without(schema, self.keys))
 
     def coefficients(self, fitted: Fitted) -> pa.Table:
         """Return the coefficients of every key, each row after the columns of its key.
