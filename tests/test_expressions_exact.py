@@ -9,6 +9,7 @@ import re
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, localcontext
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -189,6 +190,25 @@ def test_a_type_is_that_of_exact_decimals_however_they_are_looked_at():
     made = made.group_by("a").agg(b=(nw.col("b") * 2).max(), s=nw.col("b").sum() / 8)
     assert made.sort("a").to_polars().rows()[1] == (Decimal("0.0625"), Decimal("0.125"), Decimal("0.0078125"))
     assert [made.schema.field(name).type.scale for name in ("a", "b", "s")] == [4, 4, 18]
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.int64()], ids=str)
+def test_a_quotient_by_a_constant_is_that_of_numpy(engine, kind):
+    """Polars divides by the inverse of a constant: 49.0 / 49 was below 1, 49.0 // 49 was 0, and 49.0 % 49 was 49."""
+    values, column = np.arange(1, 200, dtype=kind.to_pandas_dtype()), nw.col("x")
+    number = np.float32 if kind == pa.float32() else np.float64
+    data = engine.from_arrow(pa.table({"x": pa.array([*values, None], kind)}))
+    divisors = (3, 7.0, 49.0, 0.1)
+    made = data.with_columns({f"/{each}": column / each for each in divisors})
+    made = made.with_columns({"rest": column % 49.0, "twice": column / 7.0 / 49.0})
+    rows = made.to_arrow()
+    for each in divisors:
+        assert rows[f"/{each}"].to_pylist() == [*(values / number(each)).tolist(), None]
+    assert rows["rest"].to_pylist() == [*(values % 49).tolist(), None]
+    assert rows["twice"].to_pylist() == [*(values / number(7) / number(49)).tolist(), None]
+    assert data.group_by().agg(s=column.sum() / 199.0).to_arrow()["s"].to_pylist() == [100.0]
+    whole = data.engine.sql("SELECT count(*) AS n FROM t WHERE x / 49.0 = 1 OR x / 49 = 2.0", t=data)
+    assert whole.to_arrow()["n"].to_pylist() == [2]
 
 
 def test_to_replace_nothing_leaves_a_text_as_it_is():

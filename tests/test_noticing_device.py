@@ -147,7 +147,7 @@ ALLOWED = (
     Allowed(CLUSTERING + "_clusters.py:Clusters.__init__", "__float__", once, once),
     Allowed(CLUSTERING + "_clusters.py:Clusters._follow", "to_device", of_outputs, each_round),
     Allowed(CLUSTERING + "_clusters.py:Clusters._follow", "to_host", of_outputs, each_round),
-    Allowed(CLUSTERING + "_mixture_design.py:_Step._distances", "to_device", of_outputs, each_block),
+    Allowed(CLUSTERING + "gaussian_mixture.py:_Step._distances", "to_device", of_outputs, each_block),
     # predictions
     Allowed(CLUSTERING + "kmeans.py:KMeans.transform", "to_device", of_outputs, each_fragment),
     Allowed(CLUSTERING + "_mixture.py:Mixture.log_densities", "to_device", of_products, each_fragment),

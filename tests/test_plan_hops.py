@@ -18,7 +18,7 @@ import penstock as ps
 from penstock import stages as st
 
 ROOT = str(Path(ps.__file__).parent)
-FEW = 144
+FEW = 138
 """It was 190 when a scan was fused three times over; that what authors give is checked takes calls, too, and so does
 that a stage may be one of vectors, or fill nulls in columns that others gather in the same scan, that tasks may be
 recorded, and that a GPU has other types."""

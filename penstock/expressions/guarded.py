@@ -6,6 +6,7 @@ error. What is added stands only where types and ranges of values let one of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -19,7 +20,7 @@ from penstock import frames
 from penstock.expressions import civil_time, decimals, integers
 from penstock.expressions.integers import Limits
 from penstock.expressions.terms import Term, call, kind_of, unreflected
-from penstock.expressions.trees import UNNAMED, type_of, walk
+from penstock.expressions.trees import UNNAMED, columns_in, type_of, walk
 
 _SAFE = {
     "col", "lit", "alias", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__",
@@ -41,6 +42,8 @@ _BY_CLOCK: Mapping[str, Callable[..., nw.Expr]] = {
     "dt.truncate": civil_time.truncate,
 }
 """Functions of times in a zone, where clocks may skip and repeat an hour."""
+_DIVISIONS = ("__truediv__", "__floordiv__", "__mod__")
+_BY_ROW = (ExprKind.COL, ExprKind.LITERAL, ExprKind.ELEMENTWISE, ExprKind.WHEN_THEN)
 
 
 def guarded(
@@ -85,6 +88,18 @@ def guarded_part(
     guard = _Guard(schema, nan)
     made = guard.cleaned(guard.part(expression))
     return replace(made, is_retyped=guard.is_retyped)
+
+
+def _is_inexact(divisor: Any) -> bool:
+    """Return whether Polars, which multiplies by the inverse of a constant, misses quotients: 49.0 / 49 is below 1."""
+    return isinstance(divisor, int | float) and math.isfinite(divisor) and abs(math.frexp(divisor)[0]) not in (0, 0.5)
+
+
+def _as_column(number: float, dividend: nw.Expr, kind: Any) -> nw.Expr:
+    """Return a constant as a column, one that has as many rows as the dividend."""
+    by_row = all(node.kind in _BY_ROW for node in walk(dividend))
+    beside = nw.col(names[0]) if by_row and (names := columns_in(dividend)) else dividend
+    return beside.is_null().cast(kind) * 0 + number
 
 
 def _is_safe(node: ExprNode) -> bool:
@@ -156,6 +171,9 @@ class _Guard:
         """Return integers that their type holds or are an error, and decimals with all of their digits."""
         kind, name = self._type(made), unreflected(node.name)
         in_order = operands if name == node.name else operands[::-1]
+        if kind.is_float() and node.name in _DIVISIONS and _is_inexact(divisor := operands[1].constant):
+            column = Term(_as_column(divisor, operands[0].expr, kind))
+            return replace(made, value=call(node, [operands[0], column]))
         if kind.is_decimal() and name in decimals.EXACT:
             left, right = in_order
             kinds = [self._type(each) for each in in_order]

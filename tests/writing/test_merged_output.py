@@ -74,7 +74,8 @@ def test_new_rows_take_the_places_of_their_keys_and_the_others_come_after(
 def test_a_merge_gives_what_a_dictionary_gives(
     local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buckets: int
 ) -> None:
-    monkeypatch.setattr(merge, "_number_of_buckets", lambda size: buckets)
+    monkeypatch.setattr(merge, "_MOST_BUCKETS", buckets)
+    monkeypatch.setattr(merge, "_BUCKET_BYTES", 1)
     for seed in (1, 2, 3):
         target, (old, new) = tmp_path / str(seed), drawn(seed)
         dataset(local, old, fragment_rows=2).write(target)
@@ -144,7 +145,8 @@ def test_new_keys_are_read_once_where_they_fit_into_memory(
         reads.update([tuple(names)] if columns == ("id",) else [])
         return read(rows, names, columns)
 
-    monkeypatch.setattr(merge, "_number_of_buckets", lambda size: buckets)
+    monkeypatch.setattr(merge, "_MOST_BUCKETS", buckets)
+    monkeypatch.setattr(merge, "_BUCKET_BYTES", 1)
     monkeypatch.setattr(new_rows, "KEPT_BYTES", kept_bytes)
     monkeypatch.setattr(new_rows.NewRows, "read", count)
     old, new = [(number, "a", 0) for number in range(24)], [(number, "b", 1) for number in range(0, 48, 2)]

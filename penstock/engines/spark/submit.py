@@ -112,13 +112,6 @@ def _run(command: Sequence[str], environ: Mapping[str, str]) -> int:
             signal.signal(number, handler)
 
 
-if __name__ == "__main__":
-    try:
-        sys.exit(submit(sys.argv[1:]))
-    except PenstockError as error:
-        sys.exit(f"{type(error).__name__}: {error}")
-
-
 _SWITCHES = frozenset(
     {"--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v", "--version"}
 )
@@ -196,3 +189,10 @@ def read_properties(path: Path) -> dict[str, str]:
     lines = (line.strip() for line in path.read_text("utf-8", errors="replace").splitlines())
     split = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
     return {name: value for name, *rest in split for value in rest or [""]}
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(submit(sys.argv[1:]))
+    except PenstockError as error:
+        sys.exit(f"{type(error).__name__}: {error}")

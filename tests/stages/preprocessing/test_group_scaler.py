@@ -41,6 +41,12 @@ def test_a_group_of_equal_values_has_no_scale(learn, subtests):
             assert bound.transform(new, fitted)["x"].to_list() == [middle, middle, None, middle]
 
 
+def test_the_largest_value_of_a_group_is_one_and_the_smallest_nothing_to_the_bit(apply):
+    groups = {f"k{n}": [n / 7, n / 7 + 0.1 * n] for n in range(1, 400)}
+    table = pa.table({"k": [k for k in groups for _ in range(2)], "x": [x for pair in groups.values() for x in pair]})
+    assert apply(GroupScaler("x", by="k", method="minmax"), table)["x"].to_pylist() == [0.0, 1.0] * len(groups)
+
+
 def test_wrong_parameters_and_columns_are_refused():
     schema = pa.schema({"k": pa.string(), "x": pa.float64()})
     with pytest.raises(ConfigError, match="Did you mean 'minmax'"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -19,7 +19,7 @@ from penstock.stages.preprocessing.columns import check_values
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, like
 from penstock.statistics.grouped.group_moments import GroupMoment
 
-_PARTS = ("shift", "factor")
+_PARTS = ("shift", "scale")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class GroupScaler(GroupStage):
     -----
     A null stays null and takes no part. An infinity that comes after the fit stays infinite, except in a group that was
     constant. What is learned grows with the number of groups, and every worker holds all of it. Learned are ``groups``,
-    an Arrow table of the keys, ascending; ``lines``, one of ``shift_<i>`` and ``factor_<i>`` of column i for each of
+    an Arrow table of the keys, ascending; ``lines``, one of ``shift_<i>`` and ``scale_<i>`` of column i for each of
     them; and ``overall``, for all rows the list of each by column.
 
     Examples
@@ -77,6 +77,8 @@ class GroupScaler(GroupStage):
     >>> model.predict([{"shop": "a", "paid": 3.0}, {"shop": "b", "paid": 70.0}, {"shop": None, "paid": 2.0}])
     [{'paid': 1.0}, {'paid': 0.5}, {'paid': None}]
     """
+
+    version: ClassVar[int] = 2
 
     _: KW_ONLY
     method: str = field(default="standard", metadata=one_of("standard", "minmax"))
@@ -120,15 +122,13 @@ class GroupScaler(GroupStage):
         return Fields({"groups": groups, "lines": TableOf(lines, rows=rows, nullable=tuple(lines)), "overall": overall})
 
     def _lines(self, found: GroupMoment, name: str) -> dict[str, pa.Array]:
-        """Return what is subtracted in each group, and by what it is multiplied; null for a group without a value."""
+        """Return the shift and the divisor of each group, 0 for one of equal values; null for one without a value."""
         low, high, mean, std = (
             found.of(name, each).to_numpy(zero_copy_only=False) for each in ("min", "max", "mean", "std")
         )
         shift, width = (mean, std) if self.method == "standard" else (low, high - low)
-        with np.errstate(divide="ignore", over="ignore"):
-            factor = 1.0 / width
-        factor = np.where((low == high) | np.isinf(factor), 0.0, factor)
-        return {part: pa.array(each, mask=np.isnan(low)) for part, each in zip(_PARTS, (shift, factor), strict=True)}
+        scale = np.where(low == high, 0.0, width)
+        return {part: pa.array(each, mask=np.isnan(low)) for part, each in zip(_PARTS, (shift, scale), strict=True)}
 
     @property
     def _middle(self) -> float:
@@ -153,29 +153,28 @@ class GroupScaler(GroupStage):
         return frame.with_columns(*made)
 
     def _scaled(self, i: int) -> nw.Expr:
-        value, shift, factor = (nw.col(f"{part}_{i}") for part in ("value", *_PARTS))
-        constant = (factor == 0) & ~value.is_null()  # not times 0, which makes NaN of an infinity
-        return nw.when(constant).then(nw.lit(self._middle)).otherwise((value - shift) * factor).alias(str(i))
+        value, shift, scale = (nw.col(f"{part}_{i}") for part in ("value", *_PARTS))
+        constant = (scale == 0) & ~value.is_null()
+        # Divided, not multiplied by an inverse: the largest value of a group is 1 to the bit.
+        return nw.when(constant).then(nw.lit(self._middle)).otherwise((value - shift) / scale).alias(str(i))
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Scale the values of one row."""
         place, middle = group_place(self.groups(fitted)), self._middle
         numbers = {name: each.to_pylist() for name, each in self._numbers(fitted).items()}
         columns = [
-            (name, out, numbers[f"shift_{i}"], numbers[f"factor_{i}"])
+            (name, out, numbers[f"shift_{i}"], numbers[f"scale_{i}"])
             for i, (name, out) in enumerate(zip(self.values, self.outputs(), strict=True))
         ]
 
         def call(row: dict[str, Any]) -> None:
             at = place(row)
-            row.update(
-                [(out, _scaled(row[name], shift[at], factor[at], middle)) for name, out, shift, factor in columns]
-            )
+            row.update([(out, _scaled(row[name], shift[at], scale[at], middle)) for name, out, shift, scale in columns])
 
         return call
 
 
-def _scaled(value: Any, shift: float | None, factor: float | None, middle: float) -> float | None:
-    if value is None or shift is None or factor is None:
+def _scaled(value: Any, shift: float | None, scale: float | None, middle: float) -> float | None:
+    if value is None or shift is None or scale is None:
         return None
-    return (float(value) - shift) * factor if factor else middle
+    return (float(value) - shift) / scale if scale else middle

@@ -5,28 +5,23 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from statistics import fmean
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, UntrustedArtifactError
+from penstock.core.errors import ConfigError
 from penstock.core.locations import read_location
-from penstock.frames import sparse
 from penstock.spmd import Rank
-from penstock.stages.base import Blob, Fitted
-from penstock.stages.inference._model_file import read_file
+from penstock.stages.base import Fitted
 from penstock.stages.parameter_checks import added_later, in_range
 from penstock.stages.training._watched import check_stopping
-from penstock.stages.training.trees._boosting import KIND, load_booster
 from penstock.stages.training.trees._metrics import watched_by
 from penstock.stages.training.trees._objectives import check_objective
 from penstock.stages.training.trees._tree_features import TreeFeatures
 from penstock.stages.training.trees._tree_model import TreeModel
-from penstock.stages.training.trees.model_file.booster import check_features, read_booster
 
 _ALIASES = {
     "eta": "learning_rate", "min_split_loss": "gamma", "alpha": "reg_alpha", "lambda": "reg_lambda",
@@ -153,6 +148,7 @@ class Boosted(TreeModel):
         if self.xgb_model is None:
             return 0
         from penstock.stages.training.trees._boosting import load_booster
+        from penstock.stages.training.trees._given_booster import read_given
 
         return int(load_booster(read_given(self.xgb_model, self.title)).num_boosted_rounds())
 
@@ -174,6 +170,8 @@ class Boosted(TreeModel):
         learned = super().finish(results)
         if self.xgb_model is None:
             return learned
+        from penstock.stages.training.trees._given_booster import check_given, read_given
+
         booster = read_given(self.xgb_model, self.title)
         check_given(booster, self.xgb_model, self.inputs(), self._parameters(learned), self.title)
         return {**learned, "booster": booster}
@@ -288,75 +286,3 @@ _READERS: Mapping[str, tuple[Callable[[Any, Names], Any], str]] = {
     "interaction_constraints": (_groups, "Pass groups of features, by name or position: [['x', 'y'], ['z']]."),
 }
 CONSTRAINTS = frozenset(_READERS)
-
-
-_SAME = {"multi:softmax": "multi:softprob"}
-
-
-def read_given(path: str, stage: str) -> Blob:
-    """Return the booster of a file, which was checked before XGBoost saw it.
-
-    Raises
-    ------
-    MissingInputError, InputError
-        It is not there, or cannot be read.
-    UntrustedArtifactError
-        It is none that is safe to load.
-    """
-    data, _ = read_file(path, stage)
-    try:
-        read_booster(data, path, trusted=False)
-    except UntrustedArtifactError as error:
-        error.hint = 'Write it as UBJSON, booster.save_model("model.ubj"), with the XGBoost that is installed here.'
-        raise error.at(stage=stage) from error.__cause__
-    return Blob(KIND, data)
-
-
-def check_given(booster: Blob, path: str, columns: Sequence[str], parameters: Mapping[str, Any], stage: str) -> None:
-    """Raise an error unless trees that are trained so can be added to a booster.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        The features.
-    parameters : mapping
-        XGBoost's, with the objective, and the number of classes where there are more than two.
-
-    Raises
-    ------
-    ArtifactError
-        It is of other features.
-    ConfigError
-        It is of another objective, number of outputs or kind; or the features of a vector have no place in it.
-    """
-    if sparse.among(columns):
-        raise ConfigError(
-            f"xgb_model of {stage} is {path!r}, and a sparse vector is among the features: which index is at which"
-            " place of that booster is not known",
-            hint="Go on from a fitted model: model.refit(dataset, warm_start=True).",
-            stage=stage,
-        )
-    loaded = load_booster(booster)
-    names = loaded.feature_names or (columns if loaded.num_features() == len(columns) else [])
-    check_features(names, columns, path, stage)
-    for what, found, expected in _facts(json.loads(loaded.save_config())["learner"], parameters):
-        if found != expected:
-            raise ConfigError(
-                f"xgb_model of {stage}, {path}, has {what} {found!r}, expected {expected!r}",
-                hint="Trees are added to a booster that was trained alike: leave xgb_model out, or give another.",
-                path=path,
-                stage=stage,
-            )
-
-
-def _facts(learner: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield what has to be the same: in words, as the booster has it, and as it is to be trained."""
-    objective, outputs = parameters["objective"], learner["learner_model_param"]
-    yield "the objective", learner["objective"]["name"], _SAME.get(objective, objective)
-    yield "the booster", learner["gradient_booster"]["name"], parameters.get("booster", "gbtree")
-    yield "num_class", int(outputs["num_class"]), parameters.get("num_class", 0)
-    trees = learner["gradient_booster"].get("gbtree", learner["gradient_booster"])["gbtree_model_param"]
-    yield "num_parallel_tree", int(trees["num_parallel_tree"]), parameters.get("num_parallel_tree", 1)
-    if objective == "reg:quantileerror":
-        alpha, found = np.atleast_1d(parameters["quantile_alpha"]), learner["objective"]["quantile_loss_param"]
-        yield "quantile_alpha", np.float32(json.loads(found["quantile_alpha"])).tolist(), np.float32(alpha).tolist()
