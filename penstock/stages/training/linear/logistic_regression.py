@@ -244,8 +244,10 @@ class LogisticRegression(Trainer):
         with one_blas_thread():
             problems = [stage._problem(rank, learned) for stage, learned in trainings]
             courses = minimise_together([(objective, descent) for _, objective, descent in problems])
-        ends = zip(trainings, problems, courses, strict=True)
-        return [stage._learned(rank, learned, *problem[:2], course) for (stage, learned), problem, course in ends]
+        return [
+            stage._learned(rank, learned, scaling, objective, course)
+            for (stage, learned), (scaling, objective, _), course in zip(trainings, problems, courses, strict=True)
+        ]
 
     def _problem(self, rank: Rank, learned: Fitted) -> tuple[Scaling, Objective, Descent[Course]]:
         """Return the scales of features, what is to be minimised, and the course; every rank calls it."""
