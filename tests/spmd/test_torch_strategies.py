@@ -347,7 +347,7 @@ def test_parts_are_cut_where_shares_of_the_parameters_are_most_equal() -> None:
 def test_the_stages_of_a_tabular_module_do_what_it_does() -> None:
     import torch
 
-    from penstock.stages.training.torch._modules import Tabular
+    from penstock.stages.training.torch._tabular import Tabular
 
     module = Tabular(2, 1, [4], None, [8], 0.0, "relu").eval()
     features, codes = torch.randn(7, 2), torch.arange(7)[:, None] % 4
