@@ -96,7 +96,7 @@ def _command(
 def _job(
     place: str, request: type[Any], *arguments: str, group: typer.Typer = app, name: str | None = None
 ) -> Callable[[Job], Job]:
-    """Make the name and the docstring of a function a command, for a job that is imported when the command runs.
+    """Make the name and docstring of a function a command; its job is imported late, at the call.
 
     The job is at ``module:function`` of this package, and takes the request and a progress.
     """

@@ -92,7 +92,7 @@ def read_conf(job: JobRequest) -> dict[str, Settings]:
 
 
 def settings_of_engine(job: JobRequest, conf: Settings | None = None) -> EngineSettings:
-    """Return the engine that a request or its files name; `conf` is what these say, if they are read."""
+    """Return the engine settings of a request or its files; `conf` has the latter, if they are read."""
     conf = read_conf(job)["engine"] if conf is None else conf
     staged = None if job.staging_dir is None else read_location(job.staging_dir, "staging_dir")
     return engine_settings(job.engine, job.device, conf, conf_folder(job) / "engines", staging_dir=staged)
@@ -139,7 +139,7 @@ def conf_folder(job: JobRequest) -> Path:
 
 
 def conf_file(job: JobRequest, named: str | Path, what: str, folder: str) -> Path:
-    """Return a file of YAML: a path, or the name of one in a folder of configuration files.
+    """Return the path of a YAML file, given as one or by its name in a folder of configuration.
 
     Raises
     ------

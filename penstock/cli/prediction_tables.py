@@ -14,7 +14,7 @@ from penstock.runs.placement.durations import show_duration
 
 
 def show_predicted(predicted: Mapping[str, Any], console: Console) -> None:
-    """Print what `penstock.cli.predicting.predict` gives."""
+    """Print the predictions of `penstock.cli.predicting.predict`."""
     runs = predicted["runs"]
     console.print(f"\npredicted for {predicted['rows']:,} rows", style="bold")
     console.print(_runs(runs))

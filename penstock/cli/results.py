@@ -24,7 +24,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class TimedResult:
-    """How long a job took, and where it ran."""
+    """Seconds, engine and device of a job."""
 
     seconds: float
     engine: str
@@ -180,7 +180,7 @@ class ScoreResult(JobResult):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainResult:
-    """What a fit would do, in words; ``predicted`` is what it would take, as `predict` gives it, if asked for."""
+    """A plan in words; ``predicted`` has its times by number of workers, see `predict`, if asked for."""
 
     pipeline: str
     plan: str

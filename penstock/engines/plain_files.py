@@ -65,7 +65,7 @@ class PlainFiles:
 
 
 def _read_alone(scan: ReadTask, fragment: Fragment) -> None:
-    """Read the rows of one fragment, and give none of them."""
+    """Read the rows of one fragment for its errors alone."""
     scan.frame(fragment, RowLog())
 
 

@@ -1,4 +1,4 @@
-"""Ways into datasets by their own names: one door for every format, behind those of formats, tables and databases."""
+"""Readers of datasets: one method for each format, kind of table and database."""
 
 from __future__ import annotations
 

@@ -58,11 +58,11 @@ def cast(value: nw.Expr, kind: Any, wanted: Any) -> nw.Expr:
 
 
 EXACT = ("__mul__", "__truediv__", "__mod__", "__floordiv__")
-"""Functions of two decimals of which `exact` loses no digit."""
+"""Functions of two decimals, without a lost digit in `exact`."""
 
 
 def exact(name: str, left: nw.Expr, right: nw.Expr, kinds: Sequence[Any], *, may_be_zero: bool) -> nw.Expr:
-    """Return a function of `EXACT` of decimals, or of a decimal and an integer, by all digits; null by a zero."""
+    """Return exact arithmetic of decimals, or of a decimal and an integer; a division by zero is null."""
     scales = [each.scale if each.is_decimal() else 0 for each in kinds]
     if name == "__mul__":
         return left * right if 0 in scales else _product(left, right, kinds, product_scale(*scales))

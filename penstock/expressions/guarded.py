@@ -91,7 +91,7 @@ def guarded_part(
 
 
 def _is_inexact(divisor: Any) -> bool:
-    """Return whether Polars, which multiplies by the inverse of a constant, misses quotients: 49.0 / 49 is below 1."""
+    """Return whether a divisor has no exact inverse: Polars multiplies by it, and 49.0 / 49 would be below 1."""
     return isinstance(divisor, int | float) and math.isfinite(divisor) and abs(math.frexp(divisor)[0]) not in (0, 0.5)
 
 

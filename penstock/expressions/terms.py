@@ -55,7 +55,7 @@ class Term:
 
     @property
     def known_limits(self) -> Limits | None:
-        """The least and the greatest value, where more is known of them than the type."""
+        """Minimum and maximum of an integer, where they are narrower than its type."""
         number = self.constant
         return (int(number), int(number)) if isinstance(number, int) else self.limits
 
@@ -78,7 +78,7 @@ class Term:
 
 
 def unreflected(name: str) -> str:
-    """Return the name of an operator whose operands stand in their order: ``__sub__`` for ``__rsub__``."""
+    """Return the unreflected name of an operator: ``__sub__`` for ``__rsub__``."""
     return name.replace("__r", "__")
 
 

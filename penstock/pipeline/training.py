@@ -99,7 +99,7 @@ class Training:
         return f"train {self.title}"
 
     def run(self, body: TrainerBody | JointBody, engine: Scheduler) -> Any:
-        """Return what a body learned from these rows, on as many ranks as the engine runs unless the options say."""
+        """Run a body on these rows, on the ranks of the options, or else on all of the engine."""
         whole = capability(body.stage, DatasetStage)
         if whole is not None:
             return whole.learn_from(self.datasets["train"], self.body.learned)

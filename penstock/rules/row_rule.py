@@ -1,4 +1,4 @@
-"""Rules that single rows keep or break, how many rows break one, and the first of them."""
+"""Rules of single rows: number of broken rows, and the first of them."""
 
 from __future__ import annotations
 

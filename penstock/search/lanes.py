@@ -1,6 +1,6 @@
-"""One pipeline on the training rows of one fold: its fit, which waits for what many share.
+"""Fits of a pipeline on the training rows of one fold, waiting for work shared by many.
 
-That are scans and trainings; equal stages that learn from the same are fitted once, and are one step of the rows.
+Shared are scans and trainings; equal stages that learn from the same are fitted once, and are one step of the rows.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _bundles(group: Group) -> list[Group]:
 
 
 def _train_each(bodies: Sequence[TrainerBody], run: Run) -> list[tuple[Any, float]]:
-    """Return for each training what it learned, or why it did not, and its seconds."""
+    """Return the result or the error of each training, and its seconds."""
     if len(bodies) == 1:
         return [_timed(run, bodies[0])]
     learned, seconds = _timed(run, JointBody(tuple(bodies), bodies[0].inputs))

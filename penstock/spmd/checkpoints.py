@@ -1,6 +1,6 @@
 """The last complete checkpoint of a training, replaced atomically: on a disk or in a store.
 
-A training goes on from no checkpoint but its own, which its fingerprint tells.
+A fingerprint binds a checkpoint to its training: another is not resumed from it.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class PromoteResult(JobResult):
 
 @dataclass(frozen=True, kw_only=True)
 class ListModelsResult:
-    """The versions of a registry, the latest last: of each its aliases, and what `ModelVersion` has."""
+    """Versions of a registry, the latest last, with their aliases and the fields of `ModelVersion`."""
 
     registry: str
     models: Sequence[Mapping[str, Any]]

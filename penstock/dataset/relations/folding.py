@@ -47,7 +47,7 @@ def _origin(dataset: Dataset) -> Relation:
 
 
 def _together(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps, each with_columns merged into one before it whose columns it does not read."""
+    """Return the steps, with neighbouring independent with_columns as one."""
     made: list[Step] = []
     for step in steps:
         last = made[-1] if made else None

@@ -1,4 +1,4 @@
-"""Keeping states of statistics by fragment, as a dataset offers it and as the task of a scan does it."""
+"""Cached states of statistics by fragment: the method of a dataset, and the task of a scan."""
 
 from __future__ import annotations
 

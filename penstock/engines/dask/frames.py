@@ -72,7 +72,7 @@ class Read:
 
 @translate_errors
 def in_polars(function: Callable[[nw.DataFrame], nw.DataFrame], kind: Kind, partition: Any) -> Any:
-    """Return, as a partition, the rows that a function makes of those of one as a Polars frame."""
+    """Apply a function of Polars frames to a partition."""
     return to_partition(frames.to_arrow(function(from_partition(partition, kind))), kind)
 
 
@@ -100,7 +100,7 @@ def transform_frame(frame: dd.DataFrame, transform: Callable[[Dataset], Dataset]
 
 
 def _transformed(task: BatchTask, given: pa.Schema, partition: pd.DataFrame) -> Any:
-    """Return what comes out of a partition, under the labels of its rows where all of them come out."""
+    """Return a transformed partition, with its index where all rows stay."""
     made = to_partition(task(pa.Table.from_pandas(partition[given.names], schema=given, preserve_index=False)), "cpu")
     if task.keeps_rows:
         made.index = partition.index

@@ -1,4 +1,4 @@
-"""Types on the way through Spark: what holds a column there, a vector too, and the column that comes back."""
+"""Spark types for Arrow types, vectors included, and columns restored from them."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def _variance(values: Column, each: Any) -> Column:
 
 
 def _in_polars(operation: Operation, made: pa.Schema, inputs: Sequence[SparkRows]) -> DataFrame:
-    """Have Python workers do an operation in Polars; rows are moved where those of a key have to meet."""
+    """Run an operation in Polars on Python workers; rows are shuffled by key where it needs that."""
     work = PolarsBatches(operation, tuple(each.schema for each in inputs), carried(made))
     schema = spark_schema(made)
     if operation.meetings is None:
@@ -301,7 +301,7 @@ class PolarsBatches:
 
     @translate_errors
     def done(self, *tables: pa.Table) -> pa.Table:
-        """Do it to the rows of one frame, or of two that have to meet."""
+        """Apply the operation to one frame, or to two joined by key."""
         given = [restored(table, schema) for table, schema in zip(tables, self.given, strict=True)]
         rows = self.operation(*(nw.to_native(each).lazy() for each in given)).collect(engine="in-memory")
         return frames.to_arrow(nw.from_native(rows, eager_only=True)).cast(self.carriers)

@@ -1,4 +1,4 @@
-"""A job of Penstock as one try of a task runs it: a process, whose end says what becomes of the task."""
+"""A job as a process of one try of an Airflow task; its exit code decides the state of the task."""
 
 from __future__ import annotations
 

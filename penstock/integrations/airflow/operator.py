@@ -1,4 +1,4 @@
-"""A job of Penstock as an operator of Airflow, and functions that return arguments of a job as tasks."""
+"""Airflow operator of jobs, and a decorator for functions of their arguments."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class TableCommitter(ABC):
         """Return the names, without folders, of the files of all versions that the table still has."""
 
     def _partition(self, folder: str) -> dict[str, pa.Scalar]:
-        """Return the values that a folder of parts stands for, by their columns."""
+        """Return the partition values of a folder, by column."""
         texts = [read_name(level)[1] for level in folder.split("/")] if self.partition_by else []
         typed = zip(self.partition_by, texts, strict=True)
         return {name: pa.scalar(text).cast(self.schema.field(name).type) for name, text in typed}

@@ -1,4 +1,4 @@
-"""One alarm: a number of a run, and from where on it is one; and alarms from a YAML file, a list under ``alarms``."""
+"""Alarms: limits on numbers of a run, made in Python or read from a YAML file, a list under ``alarms``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is predicted of a run and of its spans: the time, where that goes, and what it says of the workers."""
+"""Predictions of a run and its spans: time, its parts, and efficiency of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as its events say so far, and as plain values at one time."""
+"""State of a run by its events so far, and as plain values at one time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs of a run in a store: what lies at a target when the run begins, and what is to be there after it."""
+"""Outputs of a run in a store: the previous output of a target, and the next."""
 
 from __future__ import annotations
 

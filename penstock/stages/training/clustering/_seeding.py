@@ -258,7 +258,7 @@ _MIXTURE_STEPS = 10
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some rows, all different: where a mixture begins, at their clusters.
+    """Distinct rows, whose clusters are the start of a mixture.
 
     Which clusters there are depends on the units of features. k-means is tried in their own units and in units of their
     deviations, a few times each, and a few steps on the sample show which of the two leads to the likelier mixture.

@@ -169,4 +169,4 @@ STAGES: Mapping[str, tuple[_Learn, _Build]] = {
     "PCA": (partial(_projection, more="mean"), _pca_stage),
     "TruncatedSVD": (partial(_projection, more="singular_values"), _truncated_svd_stage),
 }
-"""By the name of a stage: how its state is learned from an estimator, and how the stage is made."""
+"""Readers of state from an estimator and builders of the stage, by the name of the stage."""

@@ -1,4 +1,4 @@
-"""Models of keys: their scores, and the keys without one."""
+"""Models by key: states, scores, and keys without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rank's part in training a module: epochs, updates, checkpoints, early stopping, and what is kept.
+"""Training loop of a module on one rank: epochs, updates, checkpoints, early stopping.
 
 The place of a row depends on its number among all rows of the dataset, the seed and the epoch, so a batch is the same
 set of rows whatever the engine, the partitioning and the number of ranks, and takes no memory for rows of other ranks.
