@@ -79,7 +79,7 @@ def test_public_modules_are_there_without_importing_them() -> None:
 
 
 @pytest.mark.thorough
-def test_a_local_pipeline_and_its_model_need_no_cluster_library_and_no_xgboost(tmp_path: Path) -> None:
+def test_a_local_pipeline_and_its_model_need_no_cluster_library_no_scipy_and_no_xgboost(tmp_path: Path) -> None:
     code = """
 import sys
 sys.modules["xgboost"] = None
@@ -89,7 +89,7 @@ data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, None, 3.0], 
 model = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("c")).fit(data)
 model.save(sys.argv[1])
 assert ps.PipelineModel.load(sys.argv[1]).transform(data).to_arrow() == model.transform(data).to_arrow()
-print([name for name in ("cudf", "dask", "distributed", "pyspark", "torch") if name in sys.modules])
+print([name for name in ("cudf", "dask", "distributed", "pyspark", "scipy", "torch") if name in sys.modules])
 """
     assert python(code, str(tmp_path / "model")).strip() == "[]"
 

@@ -12,7 +12,7 @@ from penstock.artefact.state import Encoder, decode_parameters
 from penstock.core.errors import UnsupportedStepError, did_you_mean
 from penstock.io.sinks import Json
 from penstock.stages.evaluation.base import Evaluator, Evaluators
-from penstock.stages.registry import discover_evaluators
+from penstock.stages.registry import discover_evaluators, find
 from penstock.stages.stored_values import from_stored, stored_parameters
 
 _MOST = 1000
@@ -21,7 +21,7 @@ _MOST = 1000
 
 def is_stored(evaluator: Evaluator) -> bool:
     """Return whether a model can have an evaluator: one of the library, whose name alone tells its code."""
-    return discover_evaluators().get(type(evaluator).__name__) is type(evaluator)
+    return find(type(evaluator).__name__, Evaluator) is type(evaluator)
 
 
 def encode_evaluators(evaluators: Evaluators) -> list[Json]:
@@ -81,9 +81,10 @@ def _check(listed: Any) -> None:
 
 
 def _lookup(name: str) -> type[Evaluator]:
-    known = discover_evaluators()
-    if name not in known:
+    kind = find(name, Evaluator)
+    if kind is None:
+        known = discover_evaluators()
         raise UnsupportedStepError(
             f"evaluator {name!r} is not known.{did_you_mean(name, known)} Known are: {', '.join(known)}", stage=name
         )
-    return known[name]
+    return kind

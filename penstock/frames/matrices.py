@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse
 
 from penstock import frames
 from penstock.frames import Kind, cudf
@@ -171,7 +170,7 @@ def rows_of(values: Any, chosen: np.ndarray) -> Any:
     """
     if isinstance(values, pl.DataFrame):
         return values.filter(chosen).to_numpy(order="c")
-    if sparse.issparse(values):
+    if _is_sparse(values):
         return values[chosen]
     return to_host(values[chosen if isinstance(values, np.ndarray) else cudf.to_device(chosen)])
 
@@ -184,7 +183,15 @@ def concatenated(values: Sequence[Any]) -> Any:
     >>> concatenated([np.array([1]), np.array([2])])
     array([1, 2])
     """
-    return sparse.vstack(values, format="csr") if sparse.issparse(values[0]) else np.concatenate(values)
+    if not _is_sparse(values[0]):
+        return np.concatenate(values)
+    from scipy import sparse  # slow to import, and rarely needed
+
+    return sparse.vstack(values, format="csr")
+
+
+def _is_sparse(values: Any) -> bool:
+    return hasattr(values, "tocsr")
 
 
 def empty(shape: int | tuple[int, ...], kind: Kind) -> Any:
@@ -214,4 +221,4 @@ def to_host(values: Any) -> np.ndarray:
 
 def to_device(values: np.ndarray, kind: Kind) -> Any:
     """Return a NumPy array on the device: as it is, or as CuPy; a sparse matrix stays on the host."""
-    return cudf.to_device(values) if kind == "gpu" and not sparse.issparse(values) else values
+    return cudf.to_device(values) if kind == "gpu" and not _is_sparse(values) else values

@@ -10,17 +10,19 @@ Polars, cuDF and Parquet hold such columns as they are; for arithmetic there is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
 
 from penstock.core.errors import ConfigError, DataValueError, SchemaError
 from penstock.core.names import column_names
 from penstock.core.schemas import require
 from penstock.frames.ragged import Ragged, with_lists
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _TYPES = {"indices": pa.list_(pa.int32()), "values": pa.list_(pa.float64())}
 
@@ -148,6 +150,8 @@ def to_csr(frame: nw.DataFrame[Any], name: str, size: int | None = None) -> spar
     if size is not None and length > size:
         raise _broken(columns(name)[0], f"has index {length - 1}, expected less than {size}")
     numbers = values.elements.to_numpy(zero_copy_only=False)
+    from scipy import sparse  # slow to import: most workers and commands have no vector
+
     shape = (len(indices.missing), length if size is None else size)
     return sparse.csr_matrix((numbers, places, indices.offsets), shape=shape)
 
@@ -167,6 +171,8 @@ def counts(codes: np.ndarray, offsets: np.ndarray, size: int) -> sparse.csr_matr
     >>> counts(np.array([1, 1, 0]), np.array([0, 2, 3]), 2).toarray().tolist()
     [[0.0, 2.0], [1.0, 0.0]]
     """
+    from scipy import sparse
+
     matrix = sparse.csr_matrix((np.ones(len(codes)), codes, offsets), shape=(len(offsets) - 1, size), copy=True)
     matrix.sum_duplicates()  # in place
     return matrix
@@ -179,6 +185,7 @@ def with_vectors(
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> from penstock import frames
     >>> matrix = sparse.csr_matrix([[0.0, 2.0], [0.0, 0.0]])
     >>> with_vectors(frames.from_arrow(pa.table({"x": [1, 2]})), {"v": (matrix, np.array([False, True]))}).rows()

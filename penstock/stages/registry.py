@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,45 +12,46 @@ from penstock.stages.evaluation.base import Evaluator
 
 
 def discover() -> dict[str, type[Stage]]:
-    """Return every stage of the library by its name."""
+    """Return every stage of the library by its name, ascending; imports all of their modules."""
     return _discover(Stage)
 
 
 def discover_evaluators() -> dict[str, type[Evaluator]]:
-    """Return every evaluator of the library by its name."""
+    """Return every evaluator of the library by its name, ascending; imports the modules of all stages."""
     return _discover(Evaluator)
 
 
-@functools.cache
 def _discover(base: type) -> dict[str, type[Any]]:
-    """Return the classes of one kind by name, found by walking the public modules.
+    return {name: kind for name in penstock.stages.__all__ if (kind := find(name, base)) is not None}
 
-    Private ones hold what stages import when they are used, XGBoost say, and loading a model without it needs none.
+
+def find(name: str, base: type) -> type[Any] | None:
+    """Return the stage or evaluator of the library called `name`, or None; imports its module alone.
+
+    Examples
+    --------
+    >>> find("Log1p", Stage), find("RankingEvaluator", Stage), find("os", Stage)
+    (<class 'penstock.stages.preprocessing.numeric.log1p.Log1p'>, None, None)
     """
-    found: dict[str, type[Any]] = {}
-    for module in pkgutil.walk_packages(penstock.stages.__path__, "penstock.stages."):
-        if any(part.startswith("_") for part in module.name.split(".")):
-            continue
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if inspect.isclass(value) and issubclass(value, base) and not inspect.isabstract(value):
-                found[name] = value
-    return {name: kind for name, kind in sorted(found.items()) if not name.startswith("_")}
+    kind = getattr(penstock.stages, name) if name in penstock.stages.__all__ else None
+    return kind if kind is not None and issubclass(kind, base) else None
 
 
 def lookup(name: str, more: Mapping[str, type[Stage]]) -> type[Stage]:
-    """Return the stage called `name`; nothing is imported by name.
+    """Return the stage called `name`: one of `more`, or of the library.
 
     Raises
     ------
     UnsupportedStepError
-        It is in neither registry.
+        It is in neither.
     """
-    known = {**discover(), **more}
-    if name not in known:
+    kind: type[Stage] | None = more.get(name) or find(name, Stage)
+    if kind is None:
+        known = {**discover(), **more}
         raise UnsupportedStepError(
             f"stage {name!r} is not known.{did_you_mean(name, known)} Known are: {', '.join(known)}",
             hint="Pass a stage of your own to load(..., stages={'Name': Class}); on the command line name the pipeline"
             " that has it: penstock score MODEL --pipeline NAME, penstock evaluate NAME --model MODEL.",
             stage=name,
         )
-    return known[name]
+    return kind

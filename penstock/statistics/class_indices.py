@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse as scipy_sparse
 
 from penstock.frames import sparse
 from penstock.statistics.aggregates import numbers
@@ -19,6 +18,9 @@ from penstock.statistics.groups import sums
 from penstock.statistics.labels import categories, refuse_more, without_minus_zero
 from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
 from penstock.statistics.vector_faults import BROKEN, count_faults, refuse_faults
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class SumsByClass:
     rows: np.ndarray
     weight: np.ndarray
     index: np.ndarray
-    matrix: scipy_sparse.csr_matrix
+    matrix: csr_matrix
 
     @property
     def sums(self) -> np.ndarray:
@@ -178,5 +180,7 @@ class ClassIndices(Statistic):
         lists, rows, weight = table["index"].combine_chunks(), table["rows"].to_numpy(), table["weight"].to_numpy()
         index, at = np.unique(lists.flatten().to_numpy(), return_inverse=True)
         values = table["sum"].combine_chunks().flatten().to_numpy()
-        matrix = scipy_sparse.csr_matrix((values, at, lists.offsets.to_numpy()), shape=(len(table), len(index)))
+        from scipy.sparse import csr_matrix  # slow to import, and rarely needed
+
+        matrix = csr_matrix((values, at, lists.offsets.to_numpy()), shape=(len(table), len(index)))
         return SumsByClass(self.name, table["class"].combine_chunks(), rows, weight, index, matrix)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
 
@@ -17,6 +20,14 @@ def test_every_name_is_a_stage_or_an_evaluator_of_that_name():
         found = getattr(stages, name)
         assert issubclass(found, Stage | Evaluator)
         assert found.__name__ == name
+
+
+def test_every_stage_and_evaluator_of_a_public_module_has_its_name():
+    modules = (module.name for module in pkgutil.walk_packages(stages.__path__, "penstock.stages."))
+    public = [importlib.import_module(name) for name in modules if "._" not in name]
+    classes = [value for module in public for _, value in inspect.getmembers(module, inspect.isclass)]
+    made = [kind for kind in classes if issubclass(kind, Stage | Evaluator) and not inspect.isabstract(kind)]
+    assert {kind.__name__ for kind in made if not kind.__name__.startswith("_")} == set(stages.__all__)
 
 
 def test_names_are_sorted_and_listed():

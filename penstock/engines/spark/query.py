@@ -9,7 +9,7 @@ import narwhals as nw
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.core.errors import SchemaError
@@ -92,12 +92,11 @@ class SparkQueries(QueryEngine):
         )
         # Spark itself takes any bytes for a text, and counts and compares them; files of a manifest hold texts.
         is_own = all(piece.sha256 is not None for piece in files.pieces)
-        names = [] if is_own else [field.name for field in dataset.schema if field.type == pa.string()]
-        texts = {name: sf.validate_utf8(column(name)) for name in names}
-        frame = as_lazy(native.withColumns(texts) if texts else native)
-        floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
-        numbers = [nw.when(~number.is_nan()).then(number) for number in floating]
-        return frame.with_columns(*numbers) if numbers else frame
+        checked = {field.name: _without_nan(field) for field in dataset.schema if pa.types.is_floating(field.type)}
+        for field in dataset.schema:
+            if field.type == pa.string() and not is_own:
+                checked[field.name] = sf.validate_utf8(column(field.name))
+        return as_lazy(native.withColumns(checked) if checked else native)
 
     def check(self, schema: pa.Schema, label: str) -> None:
         check_types(schema, label)
@@ -129,6 +128,12 @@ class SparkQueries(QueryEngine):
     def cause(self, error: BaseException) -> str:
         """Return the line that tells, out of what Spark and its JVM say."""
         return cause(error) if isinstance(error, PySparkException | Py4JError) else super().cause(error)
+
+
+def _without_nan(field: pa.Field) -> Column:
+    """Return a column of a file, null where it is NaN: one call of Spark's, which reads the column once."""
+    given = column(field.name)
+    return sf.nanvl(given, sf.lit(None).cast("float" if field.type == pa.float32() else "double"))
 
 
 def _native(frame: SparkRows | nw.LazyFrame) -> DataFrame:
