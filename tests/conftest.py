@@ -43,7 +43,13 @@ _LOOKS = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TTY_
 """Variables that decide how text for a terminal looks; CI services and terminals set some of them."""
 
 
-_PATIENT = {**PATIENT, "OPENBLAS_THREAD_TIMEOUT": "4", "PENSTOCK_RUNS": "none"}
+_UNWATCHED = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+}
+"""No one looks at what Dask samples of its workers a hundred times a second, idle or not."""
+
+_PATIENT = {**PATIENT, **_UNWATCHED, "OPENBLAS_THREAD_TIMEOUT": "4", "PENSTOCK_RUNS": "none"}
 """Threads that wait for each other sleep, those of OpenBLAS after 2**4 cycles: tests share cores with each other and
 with clusters. So do those of the processes that tests start. No job leaves a record beside the checkout's pipelines."""
 
@@ -240,7 +246,9 @@ class Engines:
         if self._connect:
             os.environ["SPARK_TESTING"] = "1"  # the server takes any free port, and the client asks for it
         where = "spark.remote" if self._connect else "spark.master"
-        conf = {where: "local[2]", "spark.driver.extraJavaOptions": quick}
+        few = {"spark.sql.shuffle.partitions": "3"}  # a task of each shuffle is as much work as a table of a test
+        # A task that fails is tried once more, as a new Python worker takes a second: four times say no more.
+        conf = {where: "local[2,2]", "spark.driver.extraJavaOptions": quick, **few}
         return SparkEngine(conf=conf, device=self._device)
 
     def close(self) -> None:
