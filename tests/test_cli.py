@@ -327,6 +327,7 @@ def test_a_signal_stops_a_training_and_leaves_nothing(project):
     assert sorted(path.name for path in project.iterdir()) == ["data.parquet", "pipelines"]
 
 
+@pytest.mark.thorough
 def test_a_job_file_is_the_command_of_its_name(capsys, monkeypatch):
     for job, command in {
         "fit": "fit",

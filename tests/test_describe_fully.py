@@ -236,6 +236,7 @@ def test_what_a_plain_description_gathers_is_as_it_was(data, monkeypatch):
     assert [type(each).__name__ for each in wanted] == names
 
 
+@pytest.mark.thorough
 def test_the_basic_facts_of_a_full_description_are_those_of_a_plain_one(data, described):
     plain, full = data.describe().to_dict()["columns"], described.to_dict()["columns"]
     assert {name: {key: full[name][key] for key in facts} for name, facts in plain.items()} == plain

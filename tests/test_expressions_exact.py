@@ -97,6 +97,7 @@ def check(sign, kinds, values):
         assert made == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sign", OPERATORS)
 def test_arithmetic_of_every_pair_of_types_is_that_of_python_or_an_error(sign):
     draw = random.Random(sign)

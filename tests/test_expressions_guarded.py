@@ -136,6 +136,7 @@ def _steps(table, tree, name):
     return step(table, **{name: {**_UNARY, **_BINARY}[tree[0]](*columns)}), name
 
 
+@pytest.mark.thorough
 @given(tree=_TREES)
 def test_an_expression_gives_what_it_gives_cut_into_steps(tree):
     cut, name = _steps(TABLE, tree, "s")

@@ -171,6 +171,7 @@ def model(project: Path) -> Path:
     return project / "model"
 
 
+@pytest.mark.thorough
 def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -245,6 +245,7 @@ SCANS: list[list[Stage]] = [
 ]
 
 
+@pytest.mark.thorough
 def test_the_scans_that_are_told_are_those_that_are_made(subtests: pytest.Subtests) -> None:
     for stages in SCANS:
         with subtests.test("-".join(stage.title for stage in stages)):

@@ -108,6 +108,7 @@ def test_a_second_try_of_a_run_that_promoted_ends_as_the_first(project):
     assert len(ModelRegistry("registry").read().aliases["champion"]) == 2
 
 
+@pytest.mark.thorough
 def test_python_and_the_command_line_tell_the_same(project, capsys):
     for alias in ("one", "two"):
         run(capsys, WORSE, f"registry@{alias}", "--metric", "rmse")

@@ -90,6 +90,7 @@ def test_a_fit_saves_a_model_that_loads_with_what_it_tells(fitted):
     assert json.loads((Path(fitted.model) / "report.json").read_text())["metrics"] == fitted.metrics
 
 
+@pytest.mark.thorough
 def test_every_row_is_learned_from_or_held_out_or_counted(fitted):
     assert fitted.rows_read == fitted.rows + sum(fitted.dropped.values())
     assert fitted.rows_read + fitted.scored.rows_read == ROWS

@@ -110,6 +110,7 @@ def test_no_reader_shows_the_password_of_a_path_though_the_store_does(subtests: 
                 assert SECRET not in texts(caught.value)
 
 
+@pytest.mark.thorough
 def test_no_target_of_an_output_is_shown_with_its_secret(
     subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -173,6 +174,7 @@ def test_no_option_of_the_command_line_is_printed_with_its_secret(
             assert SECRET not in out + err
 
 
+@pytest.mark.thorough
 def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(
     project: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

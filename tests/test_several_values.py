@@ -180,6 +180,7 @@ def subclasses(kind: type) -> set[type]:
     return {each for direct in kind.__subclasses__() for each in (direct, *subclasses(direct))}
 
 
+@pytest.mark.thorough
 def test_of_a_function_one_value_is_a_list_of_it(subtests, tmp_path):
     known = calls(tmp_path)
     asked = {each.__qualname__: each for each in public() if several_of(each)}
@@ -196,6 +197,7 @@ def test_of_a_function_one_value_is_a_list_of_it(subtests, tmp_path):
                     assert is_as_a_list(run, parameter.name, value)
 
 
+@pytest.mark.thorough
 def test_of_a_stage_or_an_evaluator_one_value_is_a_list_of_it_or_kept(subtests):
     owners = [example for kind in discover().values() for example in examples_of(kind)[:1]]
     owners += [kind() for kind in discover_evaluators().values()]

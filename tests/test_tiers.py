@@ -175,6 +175,7 @@ def configure(folder: Path) -> None:
     (folder / "conftest.py").write_text(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
 
 
+@pytest.mark.thorough
 def test_the_fast_tier_is_what_is_not_marked_on_the_local_engine(collected):
     assert collected("marked", "--fast") == sorted(LOCAL)
 

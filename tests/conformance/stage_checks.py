@@ -88,7 +88,7 @@ def _is_asked(check: Check) -> bool:
 
 
 def _is_fast(check: Check) -> bool:
-    return _index(check) == 0 and _fits_once(check) and _in_turn(check, 2)
+    return _index(check) == 0 and _fits_once(check) and _in_turn(check, 4)
 
 
 def _in_turn(check: Check, number: int) -> bool:

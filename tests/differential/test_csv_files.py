@@ -37,6 +37,7 @@ TYPES = {
 }
 
 
+@pytest.mark.thorough
 @differential(table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
 def test_every_way_to_a_csv_file_of_declared_types_gives_what_was_written(
     table: pa.Table, writer: CsvWriter, ways: list[str], size: int, local: Engine, folder: Path

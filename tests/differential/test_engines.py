@@ -28,6 +28,7 @@ def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine:
     assert_same(partial(engine.read_parquet, folder / "a.parquet", fragment_bytes=1000), wanted, engine.name)
 
 
+@pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), writer=WRITERS)
 def test_every_engine_gives_what_was_written_as_csv(
     table: pa.Table, writer: CsvWriter, engine: Engine, folder: Path

@@ -61,6 +61,7 @@ def test_what_has_changed_is_named_and_nothing_else(found):
     assert len(found.columns) == len(NUMBERS) + len(TEXTS)
 
 
+@pytest.mark.thorough
 def test_a_shift_of_a_tenth_of_a_deviation_is_told_by_the_distance_of_distributions(found):
     measure = found["n0"]["kolmogorov_smirnov"]
     expected = 2 * stats.norm.cdf(0.05) - 1  # of two normal distributions so far apart

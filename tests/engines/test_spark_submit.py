@@ -169,6 +169,7 @@ def test_a_file_of_properties_that_is_not_there_is_refused(stand_in):
         submit.submit(["--properties-file", "no.conf", "jobs/fit.py"])
 
 
+@pytest.mark.thorough
 def test_a_cluster_of_the_defaults_gets_penstock_and_no_loopback(stand_in):
     (stand_in / "conf").mkdir()
     (stand_in / "conf" / "spark-defaults.conf").write_text("spark.master spark://host:7077\n")

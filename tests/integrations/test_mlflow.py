@@ -129,6 +129,7 @@ def request_of(tmp_path):
     return request_of
 
 
+@pytest.mark.thorough
 def test_pyfunc_gives_the_numbers_of_transform_and_the_index_of_its_frame(model, saved, local):
     rows = ROWS.slice(0, 50).to_pandas().drop(columns="y").set_axis(range(100, 150))
     scored = mlflow.pyfunc.load_model(saved).predict(rows)

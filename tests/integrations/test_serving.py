@@ -322,6 +322,7 @@ def test_a_body_of_too_many_values_is_refused_before_any_of_them_is_made(model, 
     assert (status, "keys and values, expected at most 1000" in json.loads(answer)["error"]["message"]) == (413, True)
 
 
+@pytest.mark.thorough
 def test_marks_inside_of_texts_are_no_values(model):
     text = r"\\\"[{:," * 400
     with listening(create_app(model, max_values=20)) as url:

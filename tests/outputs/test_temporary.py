@@ -26,6 +26,7 @@ from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 SAVED = Checkpoint(7, b"trees")
 
 
+@pytest.mark.thorough
 def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it_and_not_with_a_copy(tmp_path):
     folder = TemporaryFolder(tmp_path)
     (folder.path / "rows").mkdir()

@@ -43,6 +43,7 @@ def _backwards(table: pa.Table) -> int:
     return pc.sum(pc.less(table["tpep_dropoff_datetime"], table["tpep_pickup_datetime"])).as_py()
 
 
+@pytest.mark.thorough
 def test_it_learns_the_meter(fitted):
     assert fitted.metrics["r2"] > 0.95
     assert fitted.metrics["mae"] < 1.0  # dollars

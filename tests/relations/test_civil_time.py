@@ -77,6 +77,7 @@ def test_intervals_in_sql_move_times_as_duckdb_does(zone: str) -> None:
     assert sql(query, zone).to_pydict() == as_integers(expected).to_pydict()
 
 
+@pytest.mark.thorough
 def test_verbs_move_and_truncate_times_as_sql_does() -> None:
     engine = LocalEngine(device="cpu")
     for zone in ZONES:

@@ -26,6 +26,7 @@ COLUMNS = {
 NUMBERED = pa.table({"right_row": range(SHOPS.num_rows), **{name: SHOPS[name] for name in SHOPS.column_names}})
 
 
+@pytest.mark.thorough
 def test_a_join_is_that_of_duckdb(sales, shops, subtests):
     for how in COLUMNS:
         for null_equal in (False, True):

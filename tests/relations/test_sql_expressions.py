@@ -59,6 +59,7 @@ def test_a_condition_is_true_false_or_null_as_in_duckdb(local, subtests):
     check_each(local, subtests, {pa.bool_(): CONDITIONS})
 
 
+@pytest.mark.thorough
 def test_where_keeps_what_is_true_alone(local):
     for condition in ("p", "NOT p", "p OR q", "NOT (p AND q)", "i NOT IN (1, NULL)", "NOT (i > j)", "p IS NOT TRUE"):
         check(local, f"SELECT id FROM v WHERE {condition} ORDER BY id", v=VALUES)

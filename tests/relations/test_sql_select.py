@@ -52,6 +52,7 @@ def test_a_join_has_the_rows_of_duckdb(local, subtests):
             assert check(local, text)
 
 
+@pytest.mark.thorough
 def test_a_group_by_has_the_rows_of_duckdb(local, subtests):
     for text in (
         "SELECT shop, count(*) AS n, count(sold) AS c, avg(price) AS a FROM sales GROUP BY shop ORDER BY shop",

@@ -87,6 +87,7 @@ def test_frequent_values_have_bars_of_their_shares(full: Node) -> None:
     assert "All others are" in figure(full, "key").text
 
 
+@pytest.mark.thorough
 def test_what_tells_most_of_the_label_comes_first(full: Node) -> None:
     shown = tips(figure(full, "What tells of label"), "bar")
     told = {each.name: each.association for each in samples.full().columns if each.association is not None}

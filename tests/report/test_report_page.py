@@ -69,6 +69,7 @@ def test_the_policy_allows_the_one_style_and_no_more(pages: list[Node]) -> None:
         assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
+@pytest.mark.thorough
 def test_the_page_can_be_read_aloud_and_headings_go_down_one_level_at_a_time(pages: list[Node]) -> None:
     for page in pages:
         assert page.all("html")[0].attributes["lang"] == "en"

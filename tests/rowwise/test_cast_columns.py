@@ -81,6 +81,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_text_is_read_by_itself(subtests: pytest.Subtests) -> None:
     for wanted, texts, expected in TEXTS:
         with subtests.test(wanted=wanted, texts=texts):
@@ -115,6 +116,7 @@ def test_times_of_other_units_stay_what_they_are_or_are_null() -> None:
 WHOLE = ["int8", "uint64", "int64", "float32", "float64", "decimal128(10, 0)", "string"]
 
 
+@pytest.mark.thorough
 def test_small_whole_numbers_go_everywhere_and_back(subtests: pytest.Subtests) -> None:
     for found, wanted in [*itertools.permutations(WHOLE, 2)]:
         with subtests.test(found=found, wanted=wanted):

@@ -147,6 +147,7 @@ def test_too_many_keys_without_a_match_are_refused(
         dirty.write_parquet(tmp_path / "out", rules=[rules.Unique("shop", severity="quarantine")])
 
 
+@pytest.mark.thorough
 def test_rows_that_are_not_the_first_with_their_key_are_set_aside(
     dataset: Dataset, engine: Engine, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_fit_leaves_a_record_beside_the_pipelines(project, capsys):
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_score_leaves_one_too(project, monkeypatch):
     monkeypatch.setenv("PENSTOCK_RUNS", "none")
     main(FIT)

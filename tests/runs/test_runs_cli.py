@@ -158,6 +158,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.thorough
 def test_whatever_is_in_a_record_it_is_listed_as_damaged_and_left_out_of_what_reads_all(
     call, tmp_path, subtests, caplog
 ) -> None:

@@ -41,6 +41,7 @@ def test_a_byte_order_mark_and_crlf_are_not_part_of_names_or_values(read_csv, wr
     assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
 
 
+@pytest.mark.thorough
 def test_a_lone_cr_ends_the_header_and_each_row(read_csv, write, subtests):
     for body, header, fragment_bytes in product(
         ("1,a\r2,b\r", "1,a\n2,b", "1,a\r\n\r2,b\r\n", "\r\n1,a\r2,b\n"),

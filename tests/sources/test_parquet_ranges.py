@@ -63,6 +63,7 @@ def content(table: pa.Table, tmp_path: Path) -> bytes:
     return data
 
 
+@pytest.mark.thorough
 def test_planning_takes_one_request_for_each_footer_and_reading_none(
     local: Engine, requests: list[Range], content: bytes
 ) -> None:

@@ -74,6 +74,7 @@ def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk: tupl
     assert "process" in joined.name
 
 
+@pytest.mark.thorough
 def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]) -> None:
     channel, coordinator = talk
     coordinator.send(m.Start(None))

@@ -112,6 +112,7 @@ def test_after_a_loss_it_begins_again_on_the_workers_that_are_left(data: dict[st
     assert (found, launch.started) == (1, 2)
 
 
+@pytest.mark.thorough
 def test_it_does_not_begin_again_where_no_worker_comes(data: dict[str, Dataset], notes: Notes) -> None:
     launch = Threads()
     assert run(launch, AddUp(rounds=4), data, ELASTIC, size=1, room=lambda: 1) == (1, 0, 4 * 45.0)

@@ -86,6 +86,7 @@ LOSS = "train it: a rank was lost after round 4: executor 1 is gone; attempt 1 o
 RESTART = "train it: begins again after round 4, on 2 rank(s)"
 
 
+@pytest.mark.thorough
 def test_news_of_a_loss_is_said_and_ends_the_attempt_then_the_restart_is_said(
     data: dict[str, Dataset], notes: Notes
 ) -> None:
@@ -94,6 +95,7 @@ def test_news_of_a_loss_is_said_and_ends_the_attempt_then_the_restart_is_said(
     assert (launch.started, launch.said, notes.notes) == (2, [1, 2], [LOSS, RESTART])
 
 
+@pytest.mark.thorough
 def test_loss_and_restart_are_in_the_record_in_runs_show_and_on_the_page(
     data: dict[str, Dataset], tmp_path: Path
 ) -> None:

@@ -261,6 +261,7 @@ def test_a_vector_is_read_in_the_scan_that_finds_its_length(local, tmp_path):
     assert model.report.scans == 2  # as of columns: one for each of the two
 
 
+@pytest.mark.thorough
 def test_onnx_has_an_input_for_a_vector(local, subtests):
     import onnxruntime as ort
 

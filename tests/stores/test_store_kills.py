@@ -113,6 +113,7 @@ def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run:
     assert left_over(shelf) == []
 
 
+@pytest.mark.thorough
 def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_day_old(
     run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -113,6 +113,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory_or_s3: Place
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_all_outputs_of_a_job_may_lie_in_a_store_and_are_of_one_run(project: Path, memory_or_s3: Place) -> None:
     common = {"data": ["data.parquet"], "engine": "local", "device": "cpu"}
     fitted = jobs.fit(

@@ -166,6 +166,7 @@ def test_a_writer_that_is_killed_at_any_step_leaves_an_alias_that_loads(
     assert step > 20
 
 
+@pytest.mark.thorough
 def test_a_model_in_the_folder_of_another_is_refused_on_every_road(
     disk: Place, models: list[str], subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -154,6 +154,7 @@ def refuse(*_: object, **__: object) -> None:
     raise PermissionError(13, "Permission denied")
 
 
+@pytest.mark.thorough
 def test_a_search_goes_on_from_a_store(memory_or_s3: Place) -> None:
     data = ps.LocalEngine(device="cpu").from_arrow(
         pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]})

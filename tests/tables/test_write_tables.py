@@ -141,6 +141,7 @@ def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: OutputTa
     assert table.kind != "delta" or "vacuum" in str(caught.value.hint)
 
 
+@pytest.mark.thorough
 def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(
     table: OutputTable, local: ps.LocalEngine
 ) -> None:

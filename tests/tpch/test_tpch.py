@@ -76,6 +76,7 @@ def check_verbs(data: dict[str, Dataset], queries: Iterable[str], oracle: Oracle
             check(rows_of(QUERIES[query](data)), oracle(query))
 
 
+@pytest.mark.thorough
 def test_verbs_have_the_rows_of_duckdb(local, tables, oracle, subtests):
     check_verbs(datasets(local, tables), QUERIES, oracle, subtests)
 

@@ -167,6 +167,7 @@ KEYS = {
 }
 
 
+@pytest.mark.thorough
 def test_keys_of_every_plain_type_find_their_rows(local: Engine, tmp_path: Path) -> None:
     for kind, values in KEYS.items():
         old, target = pa.table({"key": values, "n": [1, 2, 3]}), tmp_path / kind

@@ -53,6 +53,7 @@ def test_a_plan_comes_from_records_of_fits(call, folder) -> None:
     assert low < result["best"]["seconds"] < high
 
 
+@pytest.mark.thorough
 def test_settings_are_written(call, tmp_path) -> None:
     code, result = call("--out", tmp_path / "settings")
     assert code == 0
@@ -62,6 +63,7 @@ def test_settings_are_written(call, tmp_path) -> None:
     assert (tmp_path / "settings" / "dask.yaml").read_text().strip() == result["settings"]["dask"].strip()
 
 
+@pytest.mark.thorough
 def test_a_calibration_is_used_in_place_of_records(call, folder, tmp_path) -> None:
     path = tmp_path / "calibration.json"
     ScalingModel.fit(ps.runs.RunStore(folder / "runs"), start=7200.0).save(path)

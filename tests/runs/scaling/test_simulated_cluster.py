@@ -70,6 +70,7 @@ def predicted(pieces: int, workers: int, scan: Scan, **network: float) -> Predic
     return ScalingModel.fit(runs).predict([1] * pieces, workers=workers)
 
 
+@pytest.mark.thorough
 def test_tasks_and_squares_of_n_by_n_are_done_in_waves() -> None:
     """T = N * P / S * T, for N items of P parts each, on S slots, of T seconds a part."""
     items, parts, seconds = 24, 5, 0.5

@@ -63,6 +63,7 @@ def log_loss(label, probability, classes):
     return sk.log_loss(label, probability / probability.sum(axis=1, keepdims=True), labels=classes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_several_classes_have_scikit_learns_scores_whatever_rows_lack(local, subtests, trainer):
     kind = list(SEVERAL)[list(TRAINERS).index(trainer) % len(SEVERAL)]
@@ -80,6 +81,7 @@ def test_several_classes_have_scikit_learns_scores_whatever_rows_lack(local, sub
                 assert found.labels["recallByLabel"] == classes[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("trainer", "classes"), TWO.items(), ids=TWO)
 def test_two_classes_have_every_metric_whatever_their_values(local, subtests, trainer, classes):
     model = ps.Pipeline(TRAINERS[trainer]()).fit(rows(local, classes))
@@ -100,6 +102,7 @@ def test_two_classes_have_every_metric_whatever_their_values(local, subtests, tr
             assert model.evaluate(data, MULTICLASS(metrics="logLoss")) == {"logLoss": expected}
 
 
+@pytest.mark.thorough
 def test_a_class_that_a_fold_has_not_seen_has_probability_0_there(local):
     classes, data = SEVERAL["texts"], with_a_rare_class(local, SEVERAL["texts"])
     folds = data.folds(3, group="shop")
@@ -114,6 +117,7 @@ def test_a_class_that_a_fold_has_not_seen_has_probability_0_there(local):
     assert lacking == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.one_cluster
 def test_predictions_of_folds_are_aligned_by_class(engine):
     classes, data = SEVERAL["from 1"], with_a_rare_class(engine, SEVERAL["from 1"])

@@ -124,6 +124,7 @@ def test_an_onnx_runtime_without_cuda_runs_on_the_cpu_beside_a_gpu_and_says_so(d
     assert "built without CUDA" in caplog.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_a_list_that_is_no_row_of_the_network_is_an_error_with_its_row(form, digits, local):
     lists = digits.table["image"].slice(0, 3).to_pylist()

@@ -75,6 +75,7 @@ def test_scores_and_p_values_are_those_of_scipy_and_scikit_learn(learn, subtests
             assert fitted["selected"] == NAMES  # of 8 columns, 50 are chosen
 
 
+@pytest.mark.thorough
 def test_each_mode_chooses_as_defined(learn, subtests):
     for mode, threshold in [("percentile", 0.3), ("fpr", 0.1), ("fdr", 0.1), ("fwe", 0.1), ("num_top_features", 3)]:
         for test in TESTS:

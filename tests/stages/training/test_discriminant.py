@@ -61,6 +61,7 @@ def test_linear_is_scikit_learns(local, classes, subtests):
             np.testing.assert_allclose(raw, scores, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_quadratic_is_scikit_learns(local, subtests):
     for classes in (2, 4):
         x, label = sample(classes)

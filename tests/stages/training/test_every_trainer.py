@@ -148,6 +148,7 @@ def test_rows_that_are_all_of_weight_0_are_nothing_to_learn_from(local, subtests
             Pipeline(stage).fit(data)
 
 
+@pytest.mark.thorough
 def test_one_class_is_told_with_its_count_also_where_the_other_has_no_weight(local, subtests):
     one, label = with_values("class", 1.0, range(ROWS)), TABLE["class"].to_numpy()
     weightless = TABLE.set_column(TABLE.column_names.index("w"), "w", pa.array(np.where(label == 1, 2.0, 0.0)))

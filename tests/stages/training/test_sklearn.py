@@ -303,6 +303,7 @@ class _GpuRank:
         yield convert(self.frame.select(columns))
 
 
+@pytest.mark.thorough
 def test_an_estimator_of_cuml_is_kept_as_that_of_scikit_learn(make, x, size):
     data = make(size=size)
     trained = stage(_OfCuml(max_iter=500), "size").bind(data.schema)

@@ -111,6 +111,7 @@ def test_the_methods_known_before_a_fit_are_those_after_it(subtests: Any) -> Non
             assert describe(estimator).methods == shown
 
 
+@pytest.mark.thorough
 def test_what_a_stack_transforms_is_given_where_it_is_asked_for(local: Engine) -> None:
     data = local.from_arrow(pa.table({"a": X[:, 0], "b": X[:, 1], "class": CLASSES}))
     stage = st.SklearnEstimator(STACK, "class", features=("a", "b"), method="transform")

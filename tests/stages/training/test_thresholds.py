@@ -109,6 +109,7 @@ def test_a_threshold_beside_thresholds_is_refused() -> None:
         st.LogisticRegression("label", threshold=0.3, thresholds=(0.5, 0.5))
 
 
+@pytest.mark.thorough
 def test_a_model_whose_thresholds_are_not_of_its_classes_does_not_load(local: Engine, subtests: Any) -> None:
     rows = table(2)
     for stage, options in CLASSIFIERS:

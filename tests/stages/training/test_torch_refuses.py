@@ -121,6 +121,7 @@ def test_early_stopping_needs_validation_data(local: Engine) -> None:
         Pipeline(regressor()).fit(data(local), validation=local.from_arrow(data(local).to_arrow().slice(0, 0)))
 
 
+@pytest.mark.thorough
 def test_a_loss_that_is_not_finite_is_told_with_its_place(local: Engine) -> None:
     stage = regressor(optimizer="sgd", learning_rate=1e20, batch_size=10)
     with pytest.raises(

@@ -107,6 +107,7 @@ def test_rows_that_do_say_something_are_watched(local: Engine, subtests: Any) ->
             assert fit(stage, rows(local), rows(local).with_columns(**columns)).fitted[0]["rounds"] >= 1
 
 
+@pytest.mark.thorough
 def test_folds_searches_and_refits_are_refused_alike(local: Engine, subtests: Any) -> None:
     place, evaluator = np.arange(ROWS), st.BinaryClassificationEvaluator("y")
     data = rows(local, g=np.where(place < 40, place // 20, place % 2 * 2))
