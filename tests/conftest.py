@@ -47,7 +47,7 @@ _UNWATCHED = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
 }
-"""No one looks at what Dask samples of its workers a hundred times a second, idle or not."""
+"""Settings of Dask without its samples of stacks and systems, a hundred a second of each worker, idle or not."""
 
 _PATIENT = {**PATIENT, **_UNWATCHED, "OPENBLAS_THREAD_TIMEOUT": "4", "PENSTOCK_RUNS": "none"}
 """Threads that wait for each other sleep, those of OpenBLAS after 2**4 cycles: tests share cores with each other and
@@ -246,8 +246,8 @@ class Engines:
         if self._connect:
             os.environ["SPARK_TESTING"] = "1"  # the server takes any free port, and the client asks for it
         where = "spark.remote" if self._connect else "spark.master"
-        few = {"spark.sql.shuffle.partitions": "3"}  # a task of each shuffle is as much work as a table of a test
-        # A task that fails is tried once more, as a new Python worker takes a second: four times say no more.
+        few = {"spark.sql.shuffle.partitions": "3"}  # a task costs more than the rows of a test
+        # One retry shows as much as three, and each costs a second: a new Python worker.
         conf = {where: "local[2,2]", "spark.driver.extraJavaOptions": quick, **few}
         return SparkEngine(conf=conf, device=self._device)
 

@@ -12,12 +12,12 @@ from penstock.stages.evaluation.base import Evaluator
 
 
 def discover() -> dict[str, type[Stage]]:
-    """Return every stage of the library by its name, ascending; imports all of their modules."""
+    """Return the stages of the library by name, ascending; their modules are imported."""
     return _discover(Stage)
 
 
 def discover_evaluators() -> dict[str, type[Evaluator]]:
-    """Return every evaluator of the library by its name, ascending; imports the modules of all stages."""
+    """Return the evaluators of the library by name, ascending; modules of stages are imported too."""
     return _discover(Evaluator)
 
 
@@ -26,7 +26,9 @@ def _discover(base: type) -> dict[str, type[Any]]:
 
 
 def find(name: str, base: type) -> type[Any] | None:
-    """Return the stage or evaluator of the library called `name`, or None; imports its module alone.
+    """Return a stage or evaluator of the library by its name, or None.
+
+    Its module alone is imported.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def find(name: str, base: type) -> type[Any] | None:
 
 
 def lookup(name: str, more: Mapping[str, type[Stage]]) -> type[Stage]:
-    """Return the stage called `name`: one of `more`, or of the library.
+    """Return a stage by its name, of `more` or of the library.
 
     Raises
     ------

@@ -174,13 +174,13 @@ class ClassIndices(Statistic):
             vector is null, none, or not in the domain. It names the column and the count, and its ``predicate`` is true
             for the bad rows.
         """
+        from scipy.sparse import csr_matrix  # slow to import, and rarely needed
+
         table = state["table"].sort_by("class").combine_chunks()
         refuse(self._checks(pa.types.is_floating(table.schema.field("class").type)), state["invalid"])
         refuse_faults(self.name, self._faults, state["faults"])
         lists, rows, weight = table["index"].combine_chunks(), table["rows"].to_numpy(), table["weight"].to_numpy()
         index, at = np.unique(lists.flatten().to_numpy(), return_inverse=True)
         values = table["sum"].combine_chunks().flatten().to_numpy()
-        from scipy.sparse import csr_matrix  # slow to import, and rarely needed
-
         matrix = csr_matrix((values, at, lists.offsets.to_numpy()), shape=(len(table), len(index)))
         return SumsByClass(self.name, table["class"].combine_chunks(), rows, weight, index, matrix)

@@ -248,7 +248,7 @@ def _variance(values: Column, each: Any) -> Column:
 
 
 def _in_polars(operation: Operation, made: pa.Schema, inputs: Sequence[SparkRows]) -> DataFrame:
-    """Run an operation in Polars on Python workers; rows are shuffled by key where it needs that."""
+    """Run an operation in Polars on Python workers; rows are shuffled by key if needed."""
     work = PolarsBatches(operation, tuple(each.schema for each in inputs), carried(made))
     schema = spark_schema(made)
     if operation.meetings is None:

@@ -131,7 +131,8 @@ class SparkQueries(QueryEngine):
 
 
 def _without_nan(field: pa.Field) -> Column:
-    """Return a column of a file, null where it is NaN: one call of Spark's, which reads the column once."""
+    """Return a column of a file with null for NaN."""
+    # One call reads the column once; CASE WHEN NOT isnan(x) THEN x reads it twice, in every row of a scan.
     given = column(field.name)
     return sf.nanvl(given, sf.lit(None).cast("float" if field.type == pa.float32() else "double"))
 

@@ -258,7 +258,7 @@ _MIXTURE_STEPS = 10
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Distinct rows, whose clusters are the start of a mixture.
+    """Distinct rows with the initial clusters of a mixture.
 
     Which clusters there are depends on the units of features. k-means is tried in their own units and in units of their
     deviations, a few times each, and a few steps on the sample show which of the two leads to the likelier mixture.
