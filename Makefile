@@ -30,21 +30,21 @@ test test-fast test-stand-in test-faults test-services test-exhaustive test-gpu 
 PYTEST = $(BIN)/python -m pytest --durations-to=.work/durations/$@.json -n $(or $(WORKERS),3) --dist loadgroup
 
 test: $(VENV)/.dev ## what is deterministic, on local, Dask and Spark: no kill, no race, no server, no browser
-	tools/java.sh $(BIN)/python
+	tools/java.sh $(BIN)/python tests
 	$(PYTEST) -m "not (faults or services or stand_in)" $(ARGS)
 
 test-fast: $(VENV)/.dev ## what an edit can break, on the local engine, in a few minutes; without Java
-	$(PYTEST) --fast $(ARGS)
+	$(PYTEST) -n $(or $(WORKERS),2) --fast $(ARGS)
 
 test-stand-in: $(VENV)/.dev ## the path of a GPU, on stand-ins for cuDF, CuPy and cuML, without a GPU
 	$(PYTEST) -m "stand_in and not (faults or services)" --engines local $(ARGS)
 
 test-faults: $(VENV)/.dev ## kills, lost workers, stragglers, elastic trainings, ports, races, deadlines
-	tools/java.sh $(BIN)/python
+	tools/java.sh $(BIN)/python tests
 	$(PYTEST) -m "faults and not services" $(ARGS)
 
 test-services: $(VENV)/.dev ## with PostgreSQL, MLflow, parts of Airflow, Rotel, Chromium, S3, Azure, notebooks, and clusters of their own
-	tools/java.sh $(BIN)/python
+	tools/java.sh $(BIN)/python tests
 	tools/chromium.sh
 	tools/postgres.sh
 	tools/mlflow.sh $(BIN)/uv $(VENV_MLFLOW)

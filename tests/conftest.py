@@ -7,6 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from timed_subtests import TimedSubtests
 from penstock import devices
 from penstock.devices.threads import PATIENT
 from penstock.engines.base import Engine
+from penstock.engines.spark.java import find_java
 from penstock.errors import ConfigError
 
 ENGINES = ("local", "dask", "spark")
@@ -58,6 +60,10 @@ _ALONE = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_T
 """With --fast a process has a core, and its libraries no threads to wake for a few rows; the whole suite has them."""
 
 
+_QUICK_JAVA = Path(__file__).parent / "quick_java"
+"""A home of Java in which JVMs start quickly: a JVM of tests ends before it has compiled what it runs."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     variables = _PATIENT | (_ALONE if config.option.fast else {})
     os.environ.update({name: value for name, value in variables.items() if name not in os.environ})
@@ -65,6 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if config.option.engines is None:
         config.option.engines = "local" if config.option.fast else ",".join(ENGINES)
+    if "spark" in config.option.engines and os.environ.get("JAVA_HOME") != str(_QUICK_JAVA):
+        with suppress(ConfigError):  # there is none, as the tests of Spark will say
+            os.environ |= {"JAVA_OF_TESTS": str(find_java() / "bin" / "java"), "JAVA_HOME": str(_QUICK_JAVA)}
     if (path := config.option.durations_to) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Durations(path))
 
@@ -242,14 +251,14 @@ class Engines:
     def _spark(self) -> Engine:
         from penstock.engines.spark import SparkEngine
 
-        quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM of tests ends before it is compiled well
         if self._connect:
             os.environ["SPARK_TESTING"] = "1"  # the server takes any free port, and the client asks for it
         where = "spark.remote" if self._connect else "spark.master"
         few = {"spark.sql.shuffle.partitions": "3"}  # a task costs more than the rows of a test
+        # What Spark compiles for a query costs more than its rows; it holds its expressions to be the same either way.
+        few |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
         # One retry shows as much as three, and each costs a second: a new Python worker.
-        conf = {where: "local[2,2]", "spark.driver.extraJavaOptions": quick, **few}
-        return SparkEngine(conf=conf, device=self._device)
+        return SparkEngine(conf={where: "local[2,2]", **few}, device=self._device)
 
     def close(self) -> None:
         for engine in self._started.values():

@@ -112,8 +112,6 @@ def _run(book: nbformat.NotebookNode, folder: Path) -> Executed:
     mine = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
     environment = os.environ | dict.fromkeys(mine, str(folder / "jupyter"))
     environment |= {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, folder))), "TMPDIR": str(temporary)}
-    # A JVM of tests ends before it is compiled well.
-    environment["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     with TemporaryDirectory() as sockets:  # whose paths have to be short
         python_of_the_tests = KernelSpecManager(kernel_dirs=[])
         manager = AsyncKernelManager(

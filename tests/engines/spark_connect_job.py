@@ -23,8 +23,6 @@ from penstock.engines.spark import SparkEngine
 from penstock.errors import DataValueError, PenstockError
 from penstock.spmd import SpmdOptions
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 
 def error_of(work: Any) -> dict[str, Any]:
     """Return what the client is told of work that fails."""
@@ -92,7 +90,7 @@ def jobs(engine: SparkEngine, folder: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    conf = {"spark.remote": "local[2]", "spark.driver.extraJavaOptions": QUICK}
+    conf = {"spark.remote": "local[2]"}
     with SparkEngine(conf=conf, device="cpu") as started:
         outcome = {
             "session": type(started.session).__module__,

@@ -8,8 +8,6 @@ from gang_bodies import AddUp
 from penstock.engines.spark import SparkEngine
 from penstock.spmd import SpmdOptions
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 if __name__ == "__main__":
     conf = {
         "spark.master": "local-cluster[2,1,1024]",
@@ -20,8 +18,6 @@ if __name__ == "__main__":
         "spark.dynamicAllocation.initialExecutors": 1,
         "spark.dynamicAllocation.minExecutors": 1,
         "spark.dynamicAllocation.maxExecutors": 2,
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
     }
     with SparkEngine(conf=conf, device="cpu") as engine:
         slots = engine.slots

@@ -22,8 +22,6 @@ mkdir {folder}/taken 2>/dev/null && number=0 || number=1
 echo '{{"name": "gpu", "addresses": ["'$number'"]}}'
 """
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 
 def addresses(item):
     return list(TaskContext.get().resources()["gpu"].addresses)
@@ -55,8 +53,6 @@ def main(folder):
         "spark.executor.memory": "700m",
         "spark.executor.resource.gpu.amount": 1,
         "spark.task.resource.gpu.amount": 0.5,
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
     }
     with SparkEngine(conf=conf, device="cpu") as engine:
         cluster, context = engine._cluster, engine.session.sparkContext

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 from gang_bodies import AddUp
-from spark_elastic_job import QUICK
 
 from penstock import runs
 from penstock.core.progress import Progress
@@ -19,8 +18,6 @@ from penstock.spmd import SpmdOptions
 CONF = {
     "spark.master": "local-cluster[2,1,1024]",
     "spark.executor.memory": "700m",
-    "spark.driver.extraJavaOptions": QUICK,
-    "spark.executor.extraJavaOptions": QUICK,
 }
 
 

@@ -22,7 +22,6 @@ from small_projects import pipeline_module
 from penstock.cli.commands import main
 
 ROOT = Path(__file__).parents[2]
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 FUNCTION = """
 from helpers import doubled
@@ -117,7 +116,7 @@ def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, sta
     """Executors have the libraries, but of Penstock and of the user's modules only what was sent."""
     spark = Path(find_spec("pyspark").origin).parent
     run = [spark / "bin" / "spark-class"]
-    jvm = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": QUICK}
+    jvm = {"SPARK_LOCAL_IP": "127.0.0.1"}
     master = "org.apache.spark.deploy.master.Master"
     address = start("master", r"Starting Spark master at (\S+)", [*run, master, "-h", "127.0.0.1", "-p", "0",
                     "--webui-port", "0"], SPARK_MASTER_OPTS="-Dspark.master.rest.enabled=false", **jvm)  # fmt: skip
@@ -133,8 +132,6 @@ def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, sta
     settings = {
         "spark.master": address,
         "spark.executor.memory": "512m",
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
     }
     (conf / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     options = ["--py-files", project / "sent" / "sent.py"]

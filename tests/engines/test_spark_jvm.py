@@ -21,8 +21,7 @@ class Killing(Progress):
         os.kill(engine.session.sparkContext._gateway.proc.pid, signal.SIGKILL)
         yield Track()
 
-quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-with SparkEngine(conf={"spark.master": "local[1]", "spark.driver.extraJavaOptions": quick}, device="cpu") as engine:
+with SparkEngine(conf={"spark.master": "local[1]"}, device="cpu") as engine:
     data = engine.from_arrow(pa.table({"x": [1, 2]}))
     engine.progress = Killing()
     for act in (data.to_arrow, lambda: engine.query(lambda frame: frame, data)):
