@@ -50,7 +50,7 @@ def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
     floating = [name for name, dtype in dtypes.items() if dtype.is_float()]
     nested = [name for name, dtype in dtypes.items() if _has_floats_inside(dtype)]
     if floating and is_gpu(frame):
-        frame = nw.from_native(cudf.nan_to_null(nw.to_native(frame), floating), eager_only=True)
+        frame = nw.from_native(nw.to_native(frame).nans_to_nulls(), eager_only=True)
     elif floating:
         frame = frame.with_columns(nw.col(*floating).fill_nan(None))
     return frame.with_columns(*_without_nested_nan(frame.select(nested))) if nested else frame
@@ -236,11 +236,7 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
         others = value_counts(frame, [name for name in columns if name not in decimals])
         found = others | value_counts(from_arrow(to_arrow(frame.select(decimals))), decimals)
         return {name: found[name] for name in columns}
-    return {name: to_arrow(_group(frame.select(nw.col(name).alias("value")).drop_nulls())) for name in columns}
-
-
-def _group(frame: nw.DataFrame) -> nw.DataFrame:
-    return frame.group_by("value").agg(nw.len().alias("count")).with_columns(nw.col("count").cast(nw.Int64))
+    return cudf.value_counts(native, columns)
 
 
 def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
@@ -260,21 +256,19 @@ def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
     return grouped.to_arrow().cast(tables[0].schema)
 
 
-def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
-    """Return `frame` with the natural logarithm of one plus each column, float64, under the name it maps to.
+def log1p(frame: Frame, columns: Mapping[str, str]) -> Frame:
+    """Return a frame of Polars with the natural logarithm of one plus each column, float64, under another name.
 
-    Exact to rounding also for small numbers. Kernel: each library's own `log1p`; Narwhals has none.
+    Exact to rounding also for small numbers; Narwhals has none.
 
     Examples
     --------
     >>> log1p(from_arrow(pa.table({"x": [0.0, 1e-20]})), {"x": "y"})["y"].to_list()
     [0.0, 1e-20]
     """
-    native = nw.to_native(frame)
-    if isinstance(native, pl.DataFrame | pl.LazyFrame):
-        logs = [pl.col(name).cast(pl.Float64).log1p().alias(out) for name, out in columns.items()]
-        return nw.from_native(native.with_columns(logs))
-    return nw.from_native(cudf.log1p(native, columns), eager_only=True)
+    logs = [pl.col(name).cast(pl.Float64).log1p().alias(out) for name, out in columns.items()]
+    made: Frame = nw.from_native(nw.to_native(frame).with_columns(logs))
+    return made
 
 
 def present(frame: nw.DataFrame, form: str) -> Any:

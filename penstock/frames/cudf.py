@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -93,11 +94,6 @@ def _binary(values: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(values), buffers, offset=values.offset)
 
 
-def nan_to_null(native: Any, columns: Sequence[str]) -> Any:
-    """Return the frame with null in place of NaN in these columns."""
-    return native.assign(**{name: native[name].nans_to_nulls() for name in columns})
-
-
 def read_parquet(paths: Sequence[str], first: int, rows: int, columns: Sequence[str]) -> Any:
     """Read rows of local files, one after the other, by libcudf.
 
@@ -174,7 +170,7 @@ def conform(native: Any, schema: pa.Schema) -> Any:
     wanted = types(schema)
     different = [field for field in schema if field.name not in dtypes or dtypes[field.name] != wanted[field.name]]
     if not different:
-        return native[schema.names]
+        return native if list(dtypes) == schema.names else native[schema.names]
     there = native[[field.name for field in different if field.name in dtypes]]
     columns = from_arrow(restored(to_arrow(there), pa.schema(different), len(native)))
     columns.index = native.index
@@ -211,13 +207,38 @@ def _lists(values: Any) -> Any:
     return series.from_arrow(pa.ListArray.from_arrays(offsets, pa.array(to_host(values).ravel())))
 
 
-def to_matrix(native: Any, columns: Sequence[str], rows: int, dtype: str) -> Any:
-    """Return columns of `dtype` as a C-ordered CuPy matrix, NaN for null."""
+def to_matrix(native: Any, columns: Sequence[str], dtype: str) -> Any:
+    """Return columns of numbers as a C-ordered CuPy matrix, NaN for null."""
     import cupy
 
     if not columns:
-        return cupy.empty((rows, 0), dtype=dtype)
-    return cupy.ascontiguousarray(native[list(columns)].to_cupy(dtype=dtype, na_value=float("nan")))
+        return cupy.empty((len(native), 0), dtype=dtype)
+    return cupy.ascontiguousarray(to_rows(native, columns, dtype).T)
+
+
+def to_rows(native: Any, columns: Sequence[str], dtype: str = "float64") -> Any:
+    """Return columns of numbers as the rows of a C-ordered CuPy matrix, NaN for null.
+
+    cuDF has columns one after the other in memory: its matrix, turned, is in C order as it is.
+    """
+    return native[list(columns)].astype(dtype).to_cupy(dtype=dtype, na_value=float("nan")).T
+
+
+def with_rows(native: Any, names: Sequence[str], rows: Any, dtypes: Mapping[str, Any]) -> Any:
+    """Return the frame with the rows of a matrix as columns, null for NaN, in types that hold their numbers."""
+    module = cudf()
+    made = module.DataFrame(rows.T, index=native.index, columns=list(names)).nans_to_nulls()
+    narrow = {name: dtype for name, dtype in dtypes.items() if dtype != rows.dtype}
+    made = made.astype(narrow) if narrow else made
+    others = [name for name in native.columns if name not in names]
+    order = [*native.columns, *(name for name in names if name not in native.columns)]
+    return module.concat([native[others], made], axis=1)[order] if others else made[order]
+
+
+def null_counts(native: Any, columns: Sequence[str]) -> list[int]:
+    """Return how many values of each column are null."""
+    counts: list[int] = native[list(columns)].isna().sum().to_numpy().tolist()
+    return counts
 
 
 def elements(native: Any, names: Sequence[str]) -> Any:
@@ -255,18 +276,37 @@ def to_device(values: np.ndarray) -> Any:
     return cupy.asarray(values)
 
 
-def encode(
-    native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int], missing: Mapping[str, int]
-) -> Any:
-    """Return int32 codes by a cast to a categorical."""
-    module = cudf()
-    coded = {}
-    for name, values in categories.items():
-        kind = module.CategoricalDtype(categories=module.Series.from_arrow(values))
-        codes = native[name].astype(kind).cat.codes.astype("int32")
-        # A value that is no category, and null, have no code or a negative one; the comparison holds for neither.
-        coded[name] = codes.where(codes >= 0, unseen[name]).where(native[name].notna(), missing.get(name))
-    return native.assign(**coded)
+def value_counts(native: Any, columns: Sequence[str]) -> dict[str, pa.Table]:
+    """Return the distinct values of each column that are not null as ``value``, with their ``count``.
+
+    Those of all columns of a type come to the host together.
+    """
+    dtypes, tables = native.dtypes, dict[str, pa.Table]()
+    for dtype in dict.fromkeys(dtypes[name] for name in columns):
+        names = [name for name in columns if dtypes[name] == dtype]
+        found = [native.groupby(name, sort=False).size() for name in names]
+        values = cudf().concat([each.index for each in found]).to_arrow()
+        counts = cudf().concat(found, ignore_index=True).to_arrow().cast(pa.int64())
+        for name, each, end in zip(names, found, itertools.accumulate(map(len, found)), strict=True):
+            own = pa.array(range(end - len(each), end), pa.int64())  # taken: a slice would travel with all the others
+            tables[name] = pa.table({"value": values.take(own), "count": counts.take(own)})
+    return {name: tables[name] for name in columns}
+
+
+def category(values: pa.Array) -> Any:
+    """Return the categorical type of these values, which are then on the GPU."""
+    return cudf().CategoricalDtype(categories=cudf().Series.from_arrow(values))
+
+
+def encode(native: Any, kinds: Mapping[str, Any], unseen: Mapping[str, int], missing: Mapping[str, int]) -> Any:
+    """Return int32 codes by a cast to a categorical type, all columns as one block."""
+    names = list(kinds)
+    known = {name: native[name].astype(kind).cat.codes for name, kind in kinds.items()}
+    codes, gone = to_rows(cudf().DataFrame(known), names), native[names].isna().to_cupy().T
+    other, null = (to_device(np.array([[each.get(name, np.nan)] for name in names])) for each in (unseen, missing))
+    # A value that is no category, and null, have no code or a negative one; the comparison holds for neither.
+    found = np.where(gone, null, np.where(codes >= 0, codes, other))
+    return with_rows(native, names, found, dict.fromkeys(names, np.dtype(np.int32)))
 
 
 def decode(native: Any, categories: pa.Array) -> Any:
@@ -278,11 +318,6 @@ def decode(native: Any, categories: pa.Array) -> Any:
     places = native.where(inside, 0).astype("int32")
     values = module.Series.from_arrow(categories).take(places).reset_index(drop=True)
     return values.where(inside.fillna(False).reset_index(drop=True), None)
-
-
-def log1p(native: Any, columns: Mapping[str, str]) -> Any:
-    """Return the frame with logarithms, by CuPy's `log1p`."""
-    return native.assign(**{out: np.log1p(native[name].astype("float64")) for name, out in columns.items()})
 
 
 def murmur3(native: Any, seed: int) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -14,7 +13,7 @@ import pyarrow as pa
 from penstock.frames import coded, cudf
 
 Frame = TypeVar("Frame", nw.DataFrame, nw.LazyFrame)
-_MOST_CODES = 256
+_MOST = 256
 
 
 def encode(
@@ -35,13 +34,18 @@ def encode(
     [1, None, 2]
     """
     native = nw.to_native(frame)
-    build = _encode_polars if isinstance(native, pl.DataFrame | pl.LazyFrame) else cudf.encode
-    encoded: Frame = nw.from_native(build(native, categories, unseen, missing or {}))
+    known = {name: _Memory(values) for name, values in categories.items()}
+    if isinstance(native, pl.DataFrame | pl.LazyFrame):
+        made = _encode_polars(native, known, unseen, missing or {})
+    else:
+        kinds = {name: _category(values) for name, values in known.items()}
+        made = cudf.encode(native, kinds, unseen, missing or {})
+    encoded: Frame = nw.from_native(made)
     return encoded
 
 
 def _encode_polars(
-    native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int], missing: Mapping[str, int]
+    native: Any, categories: Mapping[str, _Memory], unseen: Mapping[str, int], missing: Mapping[str, int]
 ) -> Any:
     codes: dict[str, Any] = {
         name: _code(name, values, unseen[name], missing.get(name)) for name, values in categories.items()
@@ -53,27 +57,35 @@ def _encode_polars(
     return native.with_columns(list(codes.values()))
 
 
-_codes: OrderedDict[tuple[Any, ...], tuple[pa.Array, pl.Expr]] = OrderedDict()
-_codes_lock = threading.Lock()
+class _Memory:
+    """An Arrow array as a key of a cache, equal to others over the same memory.
 
-
-def _code(name: str, values: pa.Array, unseen: int, missing: int | None) -> pl.Expr:
-    """Return the expression that encodes a column, built once for as long as the same memory holds its categories.
-
-    Building one hashes every category, which for a large vocabulary costs as much as encoding a fragment.
+    A cache saves the hashing of categories, which for a large vocabulary costs as much as encoding a fragment.
     """
-    addresses = tuple(buffer.address for buffer in values.buffers() if buffer is not None)
-    key = (name, unseen, missing, len(values), values.offset, addresses)
-    with _codes_lock:
-        if key not in _codes:
-            known = pl.col(name).cast(pl.Enum(pl.Series(values, dtype=pl.String)), strict=False)
-            seen = pl.col(name).is_not_null()
-            other = pl.when(seen).then(pl.lit(unseen, pl.Int32)).otherwise(pl.lit(missing, pl.Int32))
-            _codes[key] = values, known.to_physical().cast(pl.Int32).fill_null(other).alias(name)
-        _codes.move_to_end(key)
-        while len(_codes) > _MOST_CODES:
-            _codes.popitem(last=False)
-        return _codes[key][1]
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array = array
+        addresses = (buffer.address for buffer in array.buffers() if buffer is not None)
+        self._key = (len(array), array.offset, *addresses)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Memory) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(_MOST)
+def _code(name: str, values: _Memory, unseen: int, missing: int | None) -> pl.Expr:
+    known = pl.col(name).cast(pl.Enum(pl.Series(values.array, dtype=pl.String)), strict=False)
+    seen = pl.col(name).is_not_null()
+    other = pl.when(seen).then(pl.lit(unseen, pl.Int32)).otherwise(pl.lit(missing, pl.Int32))
+    return known.to_physical().cast(pl.Int32).fill_null(other).alias(name)
+
+
+@lru_cache(_MOST)
+def _category(values: _Memory) -> Any:
+    return cudf.category(values.array)
 
 
 def decode(series: nw.Series, categories: pa.Array) -> nw.Series:

@@ -61,10 +61,10 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
     array([[ 1.,  1.],
            [nan,  0.]], dtype=float32)
     """
+    if frames.is_gpu(frame):
+        return cudf.to_matrix(nw.to_native(frame), columns, dtype)
     kind = {"float32": nw.Float32, "float64": nw.Float64}[dtype]
     native = nw.to_native(frame.select(nw.col(*columns).cast(kind)) if columns else frame.select([]))
-    if frames.is_gpu(frame):
-        return cudf.to_matrix(native, columns, len(frame), dtype)
     return native.to_numpy(order="c").reshape(len(frame), len(columns))
 
 
@@ -86,7 +86,7 @@ def to_rows(frame: nw.DataFrame, columns: Sequence[str], *, narrow: bool = False
            [ 1.,  0.]])
     """
     if frames.is_gpu(frame):
-        return np.stack([to_matrix(frame, (name,), "float64")[:, 0] for name in columns])
+        return cudf.to_rows(nw.to_native(frame), columns)
     native = nw.to_native(frame.select(*columns))
     if set(native.dtypes) != {pl.Float32}:  # which side by side, as the elements of a vector are, are cast in one go
         native, narrow = native.cast(pl.Float64), True

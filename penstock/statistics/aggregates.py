@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 
-from penstock.frames import ROW
+from penstock.frames import ROW, cudf
+from penstock.frames.blocks import block, fits
+from penstock.frames.matrices import to_host
 
 Key = TypeVar("Key", bound=Hashable)
 _AT_A_TIME = 16
@@ -31,6 +33,44 @@ def aggregate(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> d
     row = frame.select(*[expression.alias(str(i)) for i, expression in enumerate(expressions.values())])
     # By way of Arrow: a row taken from a cuDF frame would give its values one common type.
     return dict(zip(expressions, row.to_arrow().to_pylist()[0].values(), strict=True))
+
+
+def count_true(frame: nw.DataFrame[Any], tests: Sequence[tuple[str, Callable[[Any], Any]]]) -> list[int]:
+    """Return in how many rows each test of a column is true; on a GPU, columns of one test are one block.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> count_true(nw.from_native(pl.DataFrame({"x": [1, 5, None]}), eager_only=True), [("x", lambda x: x > 2)])
+    [1]
+    """
+    of_block = [each for each in tests if fits(frame, each[:1], exact=getattr(each[1], "exact", False))]
+    places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in of_block))}
+    counts: dict[tuple[str, Any], int] = {}
+    if of_block:
+        columns = block(frame, list(places))
+        distinct = dict.fromkeys(test for _, test in of_block)
+        sums = [test(columns).values.sum(axis=1, keepdims=True) for test in distinct]
+        by_column = to_host(np.concatenate(sums, axis=1) if len(sums) > 1 else sums[0]).tolist()
+        counts = {(name, test): int(by_column[places[name]][list(distinct).index(test)]) for name, test in of_block}
+    others = [each for each in tests if each not in of_block]
+    expressions = {(name, test): test(nw.col(name)).fill_null(False).sum() for name, test in others}
+    counts |= {key: int(count) for key, count in aggregate(frame, expressions).items()}
+    return [counts[name, test] for name, test in tests]
+
+
+def null_counts(frame: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, int]:
+    """Return how many values of each column are null.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> null_counts(nw.from_native(pl.DataFrame({"x": [1, None]}), eager_only=True), ["x"])
+    {'x': 1}
+    """
+    if columns and frame.implementation.is_cudf():
+        return dict(zip(columns, cudf.null_counts(nw.to_native(frame), columns), strict=True))
+    return aggregate(frame, {name: nw.col(name).null_count() for name in columns})
 
 
 def sums(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> dict[Key, float]:

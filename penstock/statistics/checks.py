@@ -8,9 +8,8 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.statistics.aggregates import aggregate
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import Rule, RuleError, refuse, rule_error
+from penstock.statistics.rules import Rule, RuleError, count_broken, refuse, rule_error
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,7 @@ class Checks(Statistic):
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the rows of one partition."""
-        broken = {place: rule.broken(name).fill_null(False).sum() for place, (name, rule) in enumerate(self.rules)}
-        return [int(count) for count in aggregate(frame, broken).values()]
+        return count_broken(frame, self.rules)
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the counts."""

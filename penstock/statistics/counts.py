@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.statistics.aggregates import aggregate
+from penstock.statistics.aggregates import null_counts
 from penstock.statistics.base import ColumnStatistic, State, Statistic, merge_fields
 
 
@@ -46,7 +46,7 @@ class Counts(ColumnStatistic):
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the rows and nulls of one partition."""
-        nulls = aggregate(frame, {name: nw.col(name).null_count() for name in self.columns})
+        nulls = null_counts(frame, self.columns)
         return {name: {"rows": len(frame), "nulls": nulls[name]} for name in self.columns}
 
     def merge_column(self, states: Sequence[State]) -> State:

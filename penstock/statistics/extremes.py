@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
+from penstock.frames.blocks import EXACT, fits
+from penstock.frames.matrices import to_host, to_rows
 from penstock.statistics.base import ColumnStatistic, State
 
 
@@ -44,12 +47,15 @@ class Extremes(ColumnStatistic):
     """
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
-        """Return the extremes of one partition, all columns in one select.
+        """Return the extremes of one partition, all columns in one select, or numbers on a GPU in one block.
 
         Of times on a GPU their ticks are taken: cuDF gives one as a `datetime`, which has neither all years nor all
         nanoseconds.
         """
-        ticks = _ticks(frame.select(*self.columns)) if frames.is_gpu(frame) else {}
+        on_gpu = frame.implementation.is_cudf()
+        if on_gpu and self.columns and len(frame) and fits(frame, self.columns):
+            return _extremes_of_numbers(frame, self.columns)
+        ticks = _ticks(frame.select(*self.columns)) if on_gpu else {}
         values = [nw.col(name).cast(nw.Int64) if name in ticks else nw.col(name) for name in self.columns]
         smallest = [value.min().alias(f"min{i}") for i, value in enumerate(values)]
         largest = [value.max().alias(f"max{i}") for i, value in enumerate(values)]
@@ -75,6 +81,16 @@ class Extremes(ColumnStatistic):
     def finish_column(self, name: str, state: State) -> Extreme:
         """Return the extremes of one column."""
         return Extreme(**state.to_pylist()[0])
+
+
+def _extremes_of_numbers(frame: nw.DataFrame[Any], columns: Sequence[str]) -> State:
+    rows = to_rows(frame, columns)
+    missing = np.isnan(rows)
+    smallest, largest = np.where(missing, np.inf, rows).min(axis=1), np.where(missing, -np.inf, rows).max(axis=1)
+    ends = to_host(np.stack([smallest, largest]))
+    known = np.where(ends[0] <= ends[1], ends, np.nan).T.tolist()
+    tables = (pa.table([pa.array([end], from_pandas=True) for end in both], ["min", "max"]) for both in known)
+    return {name: _typed(table, EXACT[frame.schema[name]]) for name, table in zip(columns, tables, strict=True)}
 
 
 def _ticks(frame: nw.DataFrame[Any]) -> dict[str, pa.DataType]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import narwhals as nw
+import numpy as np
 
 from penstock.core.errors import DataValueError
-from penstock.statistics.aggregates import aggregate, sum_of
+from penstock.frames.matrices import to_host, to_rows
+from penstock.statistics.aggregates import sum_of
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.rules import Rule
 
@@ -66,11 +68,13 @@ class Moments(ColumnStatistic):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return count, mean and centred squares of the finite values, and how many are infinite.
 
-        Infinities are looked for only where a sum is not finite, so that ordinary data pays nothing for them.
+        Infinities are looked for only where a sum is not finite, so that ordinary data pays nothing for them; on a GPU
+        all columns are one block, of which a few calls compute everything.
         """
-        states = {name: _state(frame[name]) for name in self.columns}
-        suspects = [name for name in self.columns if not math.isfinite(states[name]["m2"])]
-        return {**states, **_states_with_infinities(frame, suspects)}
+        on_gpu = frame.implementation.is_cudf()
+        states = {} if on_gpu else {name: _state(frame[name]) for name in self.columns}
+        others = [name for name in self.columns if on_gpu or not math.isfinite(states[name]["m2"])]
+        return states | dict(zip(others, _states_of_rows(to_rows(frame, others)) if others else (), strict=True))
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Join with Chan's update."""
@@ -103,15 +107,20 @@ def _state(series: nw.Series[Any]) -> dict[str, Any]:
     return {"infinite": 0, "count": count, **_about_mean(values, None, count)}
 
 
-def _states_with_infinities(frame: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    if not columns:
-        return {}
-    infinite = aggregate(frame, {name: Rule("infinite").broken(name).sum() for name in columns})
-    # Not is_finite: of a cuDF column with nulls CuPy cannot say it.
-    numbers = {name: nw.col(name).cast(nw.Float64) for name in columns}
-    kept = [nw.when(each.abs() < math.inf).then(each).alias(name) for name, each in numbers.items()]
-    finite = frame.select(*kept)
-    return {name: {**_state(finite[name]), "infinite": infinite[name]} for name in columns}
+@np.errstate(over="ignore", invalid="ignore")
+def _states_of_rows(rows: Any) -> list[dict[str, Any]]:
+    """Return the state of each row of a matrix, NaN for null."""
+    finite = np.isfinite(rows)
+    count = finite.sum(axis=1, keepdims=True)
+    values = np.where(finite, rows, 0.0)
+    origin = values.sum(axis=1, keepdims=True) / count.clip(1, None)
+    apart = np.where(finite, values - origin, 0.0)
+    infinite, first, second = (each.sum(axis=1, keepdims=True) for each in (np.isinf(rows), apart, apart * apart))
+    sums = to_host(np.concatenate([infinite, count, origin, first, second], axis=1)).tolist()
+    return [
+        {"infinite": int(infinite), "count": int(count), **_moment(origin, count or 1, first, second)}
+        for infinite, count, origin, first, second in sums
+    ]
 
 
 def refuse_overflow(name: str, *squares: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from penstock.core.errors import ConfigError, DataValueError, check_one_of
-from penstock.statistics.aggregates import aggregate
+from penstock.statistics.aggregates import count_true
 
 Values = tuple[Any, ...]
 LARGE = 1e150
@@ -125,12 +125,18 @@ class Rule:
         if not suits:
             raise ConfigError(f"test {self.test!r} got {len(self.values)} values, expected {wanted}")
 
+    @property
+    def exact(self) -> bool:
+        """Whether the test looks at values as they are, and not as float64 rounds them."""
+        return self.test in ("not_between", "not_in")
+
     def broken(self, name: str) -> nw.Expr:
         """Return the expression that is true where column `name` breaks the rule; it may be null where it is null."""
-        return self.broken_by(nw.col(name))
+        broken: nw.Expr = self(nw.col(name))
+        return broken
 
-    def broken_by(self, column: nw.Expr) -> nw.Expr:
-        """Return the expression that is true where `column`, an expression, breaks the rule."""
+    def __call__(self, column: Any) -> Any:
+        """Return what is true where `column`, an expression or a block of columns, breaks the rule."""
         return _BROKEN[self.test](column, self.values)
 
     def error(self, name: str, count: int) -> DataValueError:
@@ -173,9 +179,23 @@ def valid_rows(frame: nw.DataFrame[Any], checks: ColumnRules) -> tuple[nw.DataFr
     >>> kept["x"].to_list(), counts
     ([1.0], [1, 1])
     """
-    broken = [rule.broken(name).fill_null(False) for name, rule in checks]
-    counts = list(aggregate(frame, {i: expression.sum() for i, expression in enumerate(broken)}).values())
-    return (frame.filter(~reduce(or_, broken)) if any(counts) else frame), counts
+    counts = count_broken(frame, checks)
+    if not any(counts):
+        return frame, counts
+    return frame.filter(~reduce(or_, [rule.broken(name).fill_null(False) for name, rule in checks])), counts
+
+
+def count_broken(frame: nw.DataFrame[Any], checks: ColumnRules) -> list[int]:
+    """Return how many rows break each of the rules.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> count_broken(frames.from_arrow(pa.table({"x": [1.0, -1.0, None]})), [("x", Rule("negative"))])
+    [1]
+    """
+    return count_true(frame, checks)
 
 
 def add_counts(counts: Sequence[Sequence[Any]]) -> list[Any]:

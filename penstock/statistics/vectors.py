@@ -113,7 +113,7 @@ def refuse_elements(checks: ColumnRules, counts: Sequence[int], name: str, vecto
                 problem = f"column {name!r} has {count} values that are not lists of two numbers, one for each class"
                 hint = "Of more classes take a MulticlassClassificationEvaluator; filter rows without scores."
                 found = DataValueError(problem, hint=hint, column=name)
-            found.predicate = rule.broken_by(nw.when(~element.is_nan()).then(element)) if vectors == "cpu" else None
+            found.predicate = rule(nw.when(~element.is_nan()).then(element)) if vectors == "cpu" else None
         return found
 
     refuse(checks, counts, error)

@@ -32,7 +32,8 @@ class _Functions(ModuleType):
         def call(*arguments: Any, **options: Any) -> Any:
             spec.bind(self.__name__, name, arguments, options)
             given = tuple(_as_array(value) for value in arguments)
-            return on_device(function, given, options, takes_host=name in _TAKE_HOST)
+            with spec.observed(self.__name__, name):
+                return on_device(function, given, options, takes_host=name in _TAKE_HOST)
 
         return call
 

@@ -67,14 +67,16 @@ class ndarray(_AsNumpy, NDArrayOperatorsMixin, Checked, owner="cupy.ndarray"):  
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         spec.signature("cupy", ufunc.__name__)
-        return on_device(getattr(ufunc, method), inputs, options)
+        with spec.observed("cupy", ufunc.__name__):
+            return on_device(getattr(ufunc, method), inputs, options)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         module = function.__module__.replace("numpy", "cupy", 1)
         if function.__name__ not in spec.MEMBERS.get(module, {}):
             return NotImplemented
         spec.bind(module, function.__name__, arguments, options)
-        return on_device(function, arguments, options)
+        with spec.observed(module, function.__name__):
+            return on_device(function, arguments, options)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._host.__dlpack__(**options)
@@ -119,9 +121,10 @@ def host(value: Any, takes_host: bool = False) -> Any:
 
 
 def on_device(function: Callable[..., Any], arguments: tuple, options: dict[str, Any], takes_host: bool = False) -> Any:
-    """Call a function of NumPy's; the arrays and scalars that it makes are arrays on the device."""
+    """Call a function of NumPy's; the arrays and scalars that it makes are on the device, which warns of no number."""
     given = [host(value, takes_host) for value in arguments]
-    return _device(function(*given, **{name: host(value, takes_host) for name, value in options.items()}))
+    with np.errstate(all="ignore"):
+        return _device(function(*given, **{name: host(value, takes_host) for name, value in options.items()}))
 
 
 def _device(made: Any) -> Any:

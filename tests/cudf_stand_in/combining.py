@@ -11,17 +11,22 @@ from cudf_stand_in import spec
 from cudf_stand_in.casts import cast
 from cudf_stand_in.dtypes import arrow_type, dtype_of
 from cudf_stand_in.frame import DataFrame
-from cudf_stand_in.index import unlabelled
+from cudf_stand_in.index import Index, unlabelled
 from cudf_stand_in.selection import require_same_index
 from cudf_stand_in.series import Series
 
 
-def concat(objs: Any, axis: Any = 0, ignore_index: bool = False) -> DataFrame:
+def concat(objs: Any, axis: Any = 0, ignore_index: bool = False) -> Any:
     """Put the rows of frames one after the other, or columns side by side."""
     given = list(objs)
     if not given:
         raise ValueError("No objects to concatenate")
-    return _side_by_side(given) if axis in (1, "columns") else _one_after_the_other(given, ignore_index)
+    if axis in (1, "columns"):
+        return _side_by_side(given)
+    if isinstance(given[0], DataFrame):
+        return _one_after_the_other(given, ignore_index)
+    joined = _joined([each._values for each in given])
+    return Index(joined) if isinstance(given[0], Index) else Series(joined)
 
 
 def _side_by_side(given: list[Any]) -> DataFrame:

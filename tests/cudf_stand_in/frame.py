@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cudf_stand_in import casts
 from cudf_stand_in.arrays import ndarray
 from cudf_stand_in.arrow import to_arrow
-from cudf_stand_in.dtypes import dtype_of
+from cudf_stand_in.dtypes import arrow_type, dtype_of
 from cudf_stand_in.frame_rows import FrameRows
 from cudf_stand_in.groupby import DataFrameGroupBy
 from cudf_stand_in.index import Index, unlabelled
@@ -20,14 +22,15 @@ from cudf_stand_in.refusals import Refusals
 from cudf_stand_in.selection import places, require_same_index
 from cudf_stand_in.series import Series
 from cudf_stand_in.spec import Checked
-from cudf_stand_in.values import is_scalar, values_of
+from cudf_stand_in.values import is_null, is_scalar, nans_to_nulls, values_of
 
 
 class DataFrame(FrameRows, Refusals, Checked, owner="cudf.DataFrame"):
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, data: Mapping[Any, Any] | None = None, index: Any = None) -> None:
-        given = dict(data or {})
+    def __init__(self, data: Any = None, index: Any = None, columns: Any = None) -> None:
+        matrix = data._host if isinstance(data, ndarray) else None
+        given = dict(data or {}) if matrix is None else dict(zip(columns, map(ndarray._of, matrix.T), strict=True))
         series = [each for each in given.values() if isinstance(each, Series)]
         for each in series:
             require_same_index(series[0], each)
@@ -113,6 +116,20 @@ class DataFrame(FrameRows, Refusals, Checked, owner="cudf.DataFrame"):
         return self._like(
             {**self._columns, **{name: values_of(value, length=len(self)) for name, value in kwargs.items()}}
         )
+
+    def astype(self, dtype: Any) -> DataFrame:
+        kinds = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._columns, dtype)
+        made = {name: casts.cast(self._columns[name], arrow_type(kind)) for name, kind in kinds.items()}
+        return self._like({**self._columns, **made})
+
+    def isna(self) -> DataFrame:
+        return self._like({name: pa.array(is_null(values)) for name, values in self._columns.items()})
+
+    def nans_to_nulls(self) -> DataFrame:
+        return self._like({name: nans_to_nulls(values) for name, values in self._columns.items()})
+
+    def sum(self) -> Series:
+        return Series(np.array([pc.sum(values).as_py() or 0 for values in self._columns.values()]))
 
     def copy(self, deep: bool = True) -> DataFrame:
         return self._like(self._columns)

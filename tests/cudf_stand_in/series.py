@@ -129,6 +129,9 @@ class Series(Arithmetic, Reductions, Nulls, Conversions, Rows, NotIterable, Chec
     def cat(self) -> CategoricalAccessor:
         return CategoricalAccessor(self)
 
+    def memory_usage(self, index: bool = True, deep: bool = False) -> int:
+        return int(self._values.nbytes)
+
     def to_frame(self) -> Any:
         from cudf_stand_in.frame import DataFrame
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -16,6 +17,35 @@ MEMBERS: Mapping[str, Mapping[str, str | None]] = _SPEC["members"]
 """The parameters of what each module and class has, by its name; None for what is no function."""
 _FOREIGN = {"__init_subclass__", "__getattr__"}
 """Special methods by which the stand-in itself works."""
+
+
+_FREE = ("__len__", "items", "accessors.", "pylibcudf.io.SourceInfo", "ParquetReaderOptions")
+"""Parts of the names of calls that touch no column."""
+_observers: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def observing(observer: Callable[[str], None]) -> Iterator[None]:
+    """Tell `observer` of each call inside, by its full name; not of those that the stand-in makes by itself."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
+
+
+@contextmanager
+def observed(owner: str, name: str) -> Iterator[None]:
+    """Tell who observes of a call, and of none inside it."""
+    observers = _observers[:]
+    if not any(part in f"{owner}.{name}" for part in _FREE):
+        for observer in observers:
+            observer(f"{owner}.{name}")
+        _observers.clear()
+    try:
+        yield
+    finally:
+        _observers[:] = observers
 
 
 @functools.cache
@@ -72,7 +102,8 @@ def checked(owner: str, name: str, function: Callable[..., Any], skip: int = 0) 
         bind_to_real(arguments[skip:], options)
         if not takes_all and (unknown := options.keys() - parameters.keys()):
             raise NotImplementedError(f"{owner}.{name} has {sorted(unknown)}, which its stand-in lacks: write it")
-        return function(*arguments, **options)
+        with observed(owner, name):
+            return function(*arguments, **options)
 
     return call
 

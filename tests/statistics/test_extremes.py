@@ -2,8 +2,6 @@
 
 import datetime as dt
 
-import narwhals as nw
-import pandas as pd
 import pyarrow as pa
 from gathering import gathered
 
@@ -39,10 +37,3 @@ def test_strings_are_ordered_by_their_bytes():
 def test_without_values_there_are_no_extremes():
     for column in (pa.array([], pa.int64()), pa.nulls(2), pa.array([None], pa.string())):
         assert extreme(column, column) == Extreme(None, None)
-
-
-def test_a_partition_of_nulls_keeps_its_type_in_pandas():
-    for kind in (pa.int64(), pa.string(), pa.date32()):
-        nulls = pd.DataFrame({"x": pd.Series([None], dtype=pd.ArrowDtype(kind))})
-        state = Extremes(("x",)).summarise(nw.from_native(nulls, eager_only=True))
-        assert state["x"].schema.types == [kind, kind]

@@ -121,7 +121,8 @@ class ColumnarSource(ABC):
             for name, text in keys.items()
             if name not in piece.names
         }
-        frame = frame.with_columns(*frames.from_arrow(pa.table(named), frames.kind_of(frame)).iter_columns())
+        if named:
+            frame = frame.with_columns(*frames.from_arrow(pa.table(named), frames.kind_of(frame)).iter_columns())
         frame = frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
         for name in (name for name in keys if name in piece.names):
             values = frames.to_arrow(frame.select(name), pa.schema([self.schema.field(name)]))

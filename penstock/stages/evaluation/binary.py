@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,12 @@ from penstock.statistics.evaluation.calibration import Calibration, Probabilitie
 from penstock.statistics.evaluation.curves import Curve
 from penstock.statistics.vectors import element_types
 
-_OF_CURVE = ("areaUnderROC", "areaUnderPR", "ks")
+_OF_CURVE = {
+    "areaUnderROC": ("area_under_roc", "roc"),
+    "areaUnderPR": ("area_under_pr", "pr"),
+    "ks": ("ks", "gains"),
+}
+"""By metric: its property of `Curve`, after which its bound is named, and its table."""
 _OF_PROBABILITY = ("logLoss", "brierScore", "expectedCalibrationError")
 _OPTIONAL = "probability"
 _REPLICATE_BINS = 1000
@@ -76,8 +81,8 @@ class BinaryClassificationEvaluator(Evaluator):
     Replicates of a bootstrap take cells too, 1,000 unless `num_bins` is set: their intervals are approximate, and the
     metrics themselves are not.
 
-    Tables of the result: ``roc``, ``pr`` and ``gains`` are those of `penstock.statistics.Curve`, and ``calibration`` is
-    that of `penstock.statistics.Calibration`.
+    Tables of the result: ``roc`` with ``areaUnderROC``, ``pr`` with ``areaUnderPR`` and ``gains`` with ``ks``, those of
+    `penstock.statistics.Curve`; and ``calibration``, that of `penstock.statistics.Calibration`.
 
     Examples
     --------
@@ -152,7 +157,8 @@ class BinaryClassificationEvaluator(Evaluator):
 
     def finish(self, results: Mapping[str, Any]) -> Evaluation:
         """Return the metrics and their tables."""
-        parts = [_curve_report(results["curve"])] if "curve" in results else []
+        asked = [metric for metric in _OF_CURVE if metric in self.names]
+        parts = [_curve_report(results["curve"], asked)] if "curve" in results else []
         if "calibration" in results:
             parts.append(_calibration_report(results["calibration"]))
         elif self._asks(_OF_PROBABILITY):
@@ -165,7 +171,7 @@ class BinaryClassificationEvaluator(Evaluator):
         """Return the evaluator of a replicate; its curves are of cells, so that its state is small."""
         return replace(self, weight=weight, num_bins=self.num_bins or _REPLICATE_BINS)
 
-    def _asks(self, metrics: tuple[str, ...]) -> bool:
+    def _asks(self, metrics: Iterable[str]) -> bool:
         return not set(metrics).isdisjoint(self.names)
 
     @property
@@ -184,14 +190,15 @@ class BinaryClassificationEvaluator(Evaluator):
         return Probabilities(columns, self.calibration_bins, self.eps, classes=self._values)
 
 
-def _curve_report(curve: Curve) -> Evaluation:
-    values = {"areaUnderROC": curve.area_under_roc, "areaUnderPR": curve.area_under_pr, "ks": curve.ks}
-    far = zip(values, (curve.area_under_roc_bound, curve.area_under_pr_bound, curve.ks_bound), strict=True)
+def _curve_report(curve: Curve, asked: Sequence[str]) -> Evaluation:
+    """Return some metrics with their tables: each takes passes of its own over all thresholds."""
+    far = {metric: getattr(curve, f"{_OF_CURVE[metric][0]}_bound") for metric in asked if curve.binned}
+    tables = [_OF_CURVE[metric][1] for metric in asked]
     return Evaluation(
-        values,
-        dict.fromkeys(values, curve.reason) if curve.reason else {},
-        tables={"roc": curve.roc_table(), "pr": curve.pr_table(), "gains": curve.gains_table()},
-        bounds={name: bound for name, bound in far if curve.binned and bound is not None},
+        {metric: getattr(curve, _OF_CURVE[metric][0]) for metric in asked},
+        dict.fromkeys(asked, curve.reason) if curve.reason else {},
+        tables={table: getattr(curve, f"{table}_table")() for table in tables},
+        bounds={metric: bound for metric, bound in far.items() if bound is not None},
     )
 
 

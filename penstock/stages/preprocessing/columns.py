@@ -13,10 +13,11 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.core.names import hidden_name
+from penstock.frames.blocks import with_rows
 from penstock.frames.columns import arrow_schema
 from penstock.stages.base import ColumnStage
 from penstock.statistics import Count, Violation
-from penstock.statistics.aggregates import aggregate
+from penstock.statistics.aggregates import count_true
 from penstock.statistics.rules import Rule
 
 REFUSED = hidden_name("refused")
@@ -29,9 +30,10 @@ def output_kinds(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, pa.DataTy
     return {field.name: stage.output_type(field.type) for field in arrow_schema(frame, names)}
 
 
-def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtypes.DType]:
-    """Return the types of `output_kinds` as Narwhals has them."""
-    return frames.dtypes(pa.schema(output_kinds(stage, frame)))
+def by_block(stage: ColumnStage, frame: nw.DataFrame, function: Callable[[Any], Any]) -> nw.DataFrame:
+    """Return a frame on a GPU with the outputs of `stage`, computed by a function of the array of its columns."""
+    kinds = output_kinds(stage, frame)
+    return with_rows(frame, stage.pairs(), function, {out: kinds[name] for name, out in stage.pairs()})
 
 
 def cast_to(kind: pa.DataType) -> Callable[[Any], Any] | None:
@@ -84,16 +86,18 @@ def check_values(counts: Mapping[str, Count]) -> None:
 
 
 def refuse_rows(
-    frame: frames.Frame, broken: Mapping[str, nw.Expr], error: Callable[[str, int], Exception]
+    frame: frames.Frame, broken: Mapping[str, Callable[[Any], Any]], error: Callable[[str, int], Exception]
 ) -> frames.Frame:
     """Return the frame; raise what `error` makes of the first column for which a row is broken, and of how many are.
 
-    What has no rows yet, a lazy frame, gets the column `REFUSED`: true in broken rows.
+    `broken` has a test by column, a function of an expression or of a block that is true in broken rows. A lazy frame,
+    which has no rows yet, gets the column `REFUSED`: true in broken rows.
     """
     if isinstance(frame, nw.LazyFrame):
-        found = [*broken.values(), *(nw.col(name) for name in frame.collect_schema() if name == REFUSED)]
+        found = [test(nw.col(name)) for name, test in broken.items()]
+        found += [nw.col(name) for name in frame.collect_schema() if name == REFUSED]
         return frame.with_columns(nw.any_horizontal(*found, ignore_nulls=False).alias(REFUSED)) if found else frame
-    for name, count in aggregate(frame, {name: each.sum() for name, each in broken.items()}).items():
+    for name, count in zip(broken, count_true(frame, list(broken.items())), strict=True):
         if count:
             raise error(name, count)
     return frame
@@ -101,7 +105,7 @@ def refuse_rows(
 
 def refuse_broken(frame: nw.DataFrame, rule: Rule, names: Iterable[str]) -> None:
     """Raise DataValueError for the first column in which a value breaks a rule."""
-    refuse_rows(frame, {name: rule.broken(name) for name in names}, rule.error)
+    refuse_rows(frame, dict.fromkeys(names, rule), rule.error)
 
 
 def finite(name: str, value: Any) -> float | None:

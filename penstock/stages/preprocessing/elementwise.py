@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from typing import Any, ClassVar
 import narwhals as nw
 import pyarrow as pa
 
+from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.number_columns import values_of, with_results
-from penstock.stages.preprocessing.columns import refuse_rows
+from penstock.stages.preprocessing.columns import by_block, refuse_rows
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,13 @@ class Elementwise(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the values of all columns in one select, then compute."""
-        outside = {name: found for name in self.inputs() if (found := self._outside(name)) is not None}
-        return self.computed(refuse_rows(frame, outside, self._error))
+        checked = self.inputs() if self.outside(math.nan) is not None else ()
+        return self.computed(refuse_rows(frame, dict.fromkeys(checked, self._test), self._error))
 
     def computed(self, frame: nw.DataFrame) -> nw.DataFrame:
         """Return the frame with the results; its values have been checked."""
+        if frames.is_gpu(frame):
+            return by_block(self, frame, self.compute)
         return with_results(frame, {out: self.compute(values_of(frame, name)) for name, out in self.pairs()})
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
@@ -60,11 +64,10 @@ class Elementwise(ColumnStage):
 
         return compute
 
-    def _outside(self, name: str) -> nw.Expr | None:
-        found: nw.Expr | None = self.outside(nw.col(name).cast(nw.Float64))
-        return found
+    def _test(self, column: Any) -> Any:
+        return self.outside(column.cast(nw.Float64))
 
     def _error(self, name: str, count: int) -> DataValueError:
         described, hint = self.refused(name)
         problem = f"column {name!r} has {count} values {described}"
-        return DataValueError(problem, hint=hint, column=name, predicate=self._outside(name))
+        return DataValueError(problem, hint=hint, column=name, predicate=self._test(nw.col(name)))

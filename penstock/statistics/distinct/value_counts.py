@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.statistics.aggregates import aggregate
 from penstock.statistics.base import State
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.by_value import ByValue, state_of, tables_of
@@ -68,7 +67,7 @@ class ValueCounts(ByValue):
 
     def _counted(self, rows: nw.DataFrame[Any]) -> State:
         tables = frames.value_counts(rows, self.columns)
-        nulls = aggregate(rows, {name: nw.col(name).null_count() for name in self.columns})
+        nulls = {name: len(rows) - rows_of(table) for name, table in tables.items()}
         return {name: state_of([tables[name]], {"nulls": nulls[name]}) for name in self.columns}
 
     def add(self, tables: list[pa.Table], beside: State) -> pa.Table:

@@ -167,11 +167,12 @@ class Probabilities(PredictionStatistic):
         """Return the sums of the terms in each bin; pairwise, so that long partitions lose no digits."""
         inner = matrices.to_device(np.linspace(0, 1, self.bins + 1)[1:-1], kind)
         bins = np.searchsorted(inner, probability).astype(np.uint16)  # NumPy sorts these by radix
+        if kind == "gpu":
+            by_bin = np.stack([np.bincount(bins, each, self.bins) for each in terms.values()])
+            return dict(zip(terms, matrices.to_host(by_bin).tolist(), strict=True))
         order = np.argsort(bins, kind="stable")
-        ends = matrices.to_host(np.cumsum(np.bincount(bins, minlength=self.bins))).tolist()
-        parts = (np.split(each[order], ends[:-1]) for each in terms.values())
-        sums = [matrices.to_host(np.stack([part.sum() for part in each])).tolist() for each in parts]
-        return dict(zip(terms, sums, strict=True))
+        ends = np.cumsum(np.bincount(bins, minlength=self.bins))[:-1]
+        return {name: [float(part.sum()) for part in np.split(each[order], ends)] for name, each in terms.items()}
 
 
 def _totals(by_bin: Sequence[Sequence[float]]) -> list[float]:

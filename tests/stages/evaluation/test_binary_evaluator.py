@@ -8,6 +8,7 @@ from sklearn import metrics as sk
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, SchemaError
 from penstock.stages.evaluation import BinaryClassificationEvaluator
+from penstock.statistics.evaluation.curves import Curve
 
 ROWS = 400
 METRICS = ["areaUnderROC", "areaUnderPR", "logLoss", "brierScore", "ks", "expectedCalibrationError"]
@@ -129,6 +130,13 @@ def test_the_tables_are_what_the_report_draws():
         "calibration": ["lower", "upper", "weight", "predicted", "observed"],
     }
     assert all(0 < table.num_rows <= 500 for table in found.tables.values())
+
+
+def test_a_metric_that_is_not_asked_for_costs_no_table_and_no_pass_over_thresholds(monkeypatch):
+    for name in ("pr", "pr_table", "gains_table"):
+        monkeypatch.delattr(Curve, name)
+    found = BinaryClassificationEvaluator(metrics="areaUnderROC").evaluate(scored())
+    assert (list(found.tables), found["areaUnderROC"]) == (["roc"], pytest.approx(0.7, abs=0.1))
 
 
 def test_calibration_bins_and_eps_are_used():

@@ -89,24 +89,24 @@ class IndexToString(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Look up which numbers have labels in one select, then the labels."""
         if self.handle_invalid == "error":
-            refuse_rows(frame, {name: ~self._has_label(name) for name in self.inputs()}, self._error)
+            refuse_rows(frame, dict.fromkeys(self.inputs(), self._lacks_label), self._error)
         values = self._values
         places = frame.select(*[
-            nw.when(self._has_label(name)).then(nw.col(name).cast(nw.Float64)).cast(nw.Int32).alias(name)
+            nw.when(~self._lacks_label(nw.col(name))).then(nw.col(name).cast(nw.Float64)).cast(nw.Int32).alias(name)
             for name in self.inputs()
         ])  # fmt: skip
         return frame.with_columns(*[frames.decode(places[name], values).alias(out) for name, out in self.pairs()])
 
-    def _has_label(self, name: str) -> nw.Expr:
-        value = nw.col(name).cast(nw.Float64)
-        return (value >= 0) & (value < len(self.labels)) & (value % 1 == 0)
+    def _lacks_label(self, column: Any) -> Any:
+        value = column.cast(nw.Float64)
+        return ~((value >= 0) & (value < len(self.labels)) & (value % 1 == 0))
 
     def _error(self, name: str, count: int) -> DataValueError:
         return DataValueError(
             f"column {name!r} has {count} numbers without a label, expected whole ones, 0 to {len(self.labels) - 1}",
             hint='Pass the labels that are missing, or handle_invalid="ignore" for null in their place.',
             column=name,
-            predicate=~self._has_label(name),
+            predicate=self._lacks_label(nw.col(name)),
         )
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:

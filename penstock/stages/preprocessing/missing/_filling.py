@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock import frames
+from penstock.frames.blocks import fits, parameters
 from penstock.stages.base import ColumnStage, Fitted
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
 from penstock.stages.preprocessing._groups import group_place, group_places
-from penstock.stages.preprocessing.columns import cast_to, output_kinds
+from penstock.stages.preprocessing.columns import by_block, cast_to, output_kinds
 from penstock.stages.shapes import Shape, TableOf, like
 from penstock.statistics.base import Statistic
 from penstock.statistics.grouped.group_moments import GroupMoments
@@ -53,8 +55,13 @@ class FillingStage(ColumnStage):
         ]
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Fill all columns in one list of expressions."""
-        return frame.with_columns(*self.filled(frame, fitted))
+        """Fill all columns in one list of expressions, or of a GPU in one block."""
+        if not fits(frame, self.inputs()):
+            return frame.with_columns(*self.filled(frame, fitted))
+        if not fitted:
+            return by_block(self, frame, lambda rows: rows)
+        fills = parameters([[self.fill(name, kind, fitted)] for name, kind in output_kinds(self, frame).items()])
+        return by_block(self, frame, lambda rows: np.where(np.isnan(rows), fills, rows))
 
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
         graph.assign({out: self._filled_in(graph, name, fitted) for name, out in self.pairs()})

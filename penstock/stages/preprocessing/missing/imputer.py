@@ -272,6 +272,8 @@ class Imputer(FillingStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns, and make all indicators, in one list of expressions."""
+        if self._groups is None and self.missing_value is None and not self._indicators():
+            return super().transform(frame, fitted)
         missing = [self.known(frame, name).is_null().alias(out) for name, out in self._indicators().items()]
         return frame.with_columns(*self.filled(frame, fitted), *missing)
 

@@ -55,7 +55,7 @@ class Products(AddedColumns):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the range of all columns in one select, then multiply in another."""
-        refuse_rows(frame, {name: self._too_large(name) for name in self.inputs()}, self._error)
+        refuse_rows(frame, dict.fromkeys(self.inputs(), self._is_too_large), self._error)
         return frame.with_columns(*[_product(map(_number, names)).alias(out) for out, names in self.terms().items()])
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
@@ -73,8 +73,8 @@ class Products(AddedColumns):
 
         return call
 
-    def _too_large(self, name: str) -> nw.Expr:
-        return _number(name).abs() > self._largest
+    def _is_too_large(self, column: Any) -> Any:
+        return column.cast(nw.Float64).abs() > self._largest
 
     def _error(self, name: str, count: int) -> DataValueError:
         return DataValueError(
@@ -82,7 +82,7 @@ class Products(AddedColumns):
             f" {self.factors}",
             hint="Put a scaler or Clip before this step, or filter these rows.",
             column=name,
-            predicate=self._too_large(name),
+            predicate=self._is_too_large(nw.col(name)),
         )
 
 

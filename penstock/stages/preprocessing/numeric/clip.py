@@ -11,11 +11,13 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from penstock import frames
 from penstock.core.errors import ConfigError
+from penstock.frames.blocks import fits
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
 from penstock.stages.parameter_checks import in_range, is_finite_number
-from penstock.stages.preprocessing.columns import clipped_value, integer_range, output_dtypes
+from penstock.stages.preprocessing.columns import by_block, clipped_value, integer_range, output_kinds
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Clip(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Clip all columns in one list of expressions."""
-        dtypes = output_dtypes(self, frame)
+        if fits(frame, self.inputs()):
+            return by_block(self, frame, lambda rows: rows.clip(self.lower, self.upper))
+        dtypes = frames.dtypes(pa.schema(output_kinds(self, frame)))
         return frame.with_columns(*[self._clipped(name, dtypes[name]).alias(out) for name, out in self.pairs()])
 
     def _clipped(self, name: str, dtype: nw.dtypes.DType) -> nw.Expr:

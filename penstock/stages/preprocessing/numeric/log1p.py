@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import narwhals as nw
+import numpy as np
 
 from penstock import frames
 from penstock.stages.base import Fitted, Tags
@@ -48,12 +49,12 @@ class Log1p(Elementwise):
     tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def compute(self, values: Any) -> Any:
-        """Return the logarithm of one number."""
-        return math.log1p(values)
+        """Return the logarithm of one number, or of each of an array."""
+        return math.log1p(values) if isinstance(values, float) else np.log1p(values)
 
     def computed(self, frame: nw.DataFrame) -> nw.DataFrame:
-        """Take logarithms by the frame library's own function, all columns at once."""
-        return frames.log1p(frame, dict(self.pairs()))
+        """Take logarithms by Polars' own function, all columns at once, where the frame is one of Polars."""
+        return super().computed(frame) if frames.is_gpu(frame) else frames.log1p(frame, dict(self.pairs()))
 
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
         one = graph.constant(1.0)

@@ -111,9 +111,7 @@ class ReduceDtypes(ColumnStage):
         """Check the values of all columns in one select, then cast them."""
         schema = arrow_schema(frame, self.inputs())
         kinds = {name: _smaller(schema.field(name).type, name, fitted) for name in self.inputs()}
-        broken = {
-            name: self._rule(kinds[name]).broken(name) for name in kinds if kinds[name] != schema.field(name).type
-        }
+        broken = {name: self._rule(kinds[name]) for name in kinds if kinds[name] != schema.field(name).type}
         frame = refuse_rows(frame, broken, lambda name, count: self._error(name, kinds[name], count))
         dtypes = frames.dtypes(pa.schema(list(kinds.items())))
         return frame.with_columns(*[

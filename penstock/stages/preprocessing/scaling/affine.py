@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DataValueError
+from penstock.frames.blocks import fits, parameters
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
-from penstock.stages.preprocessing.columns import check_finite, check_values
+from penstock.stages.preprocessing.columns import by_block, check_finite, check_values
 from penstock.statistics import Counts, Statistic, Violations
 
 _FIRST = (1.0, 0.75, 2.0**-64, 0.75 * 2.0**-64, 2.0**64, 0.75 * 2.0**64)
@@ -106,6 +108,21 @@ class TwoLines:
         return None if value is None else (self.below if float(value) < self.middle else self.above)(value)
 
 
+def along_rows(lines: Sequence[Any], rows: Any) -> Any:
+    """Return each row of a matrix along its line, NaN where it is NaN; to the bit what each value becomes."""
+    if any(isinstance(line, TwoLines) for line in lines):
+        both = [line if isinstance(line, TwoLines) else TwoLines(line, line, 0.0) for line in lines]
+        below, above = along_rows([each.below for each in both], rows), along_rows([each.above for each in both], rows)
+        return np.where(rows < parameters([[each.middle] for each in both]), below, above)
+    # Minus zero can be added to every number, zeros among them, and changes none.
+    numbers = [(line.shift, line.first, line.factor, line.offset or -0.0) for line in lines]
+    shift, first, factor, offset = np.split(parameters(numbers), 4, axis=1)
+    along = (rows - shift) * first * factor + offset
+    if all(line.factor for line in lines):
+        return along
+    return np.where(factor == 0, np.where(np.isnan(rows), rows, offset), along)
+
+
 def between(low: float, high: float, least: float, most: float) -> Affine | TwoLines:
     """Return what maps `low` to `least` and `high` to `most`, to the bit, and nothing between them beyond."""
     factor = ratio(most - least, high - low)
@@ -153,7 +170,10 @@ class AffineScaler(ColumnStage):
         return constant_note(flat, "or nearly so, every value becomes the same")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Scale all columns in one list of expressions."""
+        """Scale all columns in one list of expressions, or of a GPU in one block."""
+        if fits(frame, self.inputs()):
+            line_of = [self.affine(name, fitted) for name, _ in self.pairs()]
+            return by_block(self, frame, lambda rows: along_rows(line_of, rows))
         lines = {out: self.affine(name, fitted).expression(name) for name, out in self.pairs()}
         return frame.with_columns(*[line.alias(out) for out, line in lines.items()])
 

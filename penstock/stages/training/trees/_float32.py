@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import narwhals as nw
 
-from penstock.statistics.aggregates import aggregate
+from penstock.statistics.extremes import Extremes
 
 EXACT = 2**24
 """The largest number up to which float32 holds every whole number."""
@@ -25,11 +25,9 @@ def beyond(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, int]:
     >>> beyond(frames.from_arrow(pa.table({"id": [1, -(2**60) - 1, None], "age": [40, 41, None]})), ["id", "age"])
     {'id': -1152921504606846977}
     """
-    schema = frame.schema
-    whole = [name for name in columns if schema[name] in _WIDE]
-    lows = aggregate(frame, {name: nw.col(name).min() for name in whole})
-    highs = aggregate(frame, {name: nw.col(name).max() for name in whole})
-    return farthest([{name: ends[name]} for ends in (lows, highs) for name in whole if ends[name] is not None])
+    whole = tuple(name for name in columns if frame.schema[name] in _WIDE)
+    ends = {name: state.to_pylist()[0].values() for name, state in Extremes(whole).summarise(frame).items()}
+    return farthest([{name: end} for name, both in ends.items() for end in both if end is not None])
 
 
 def farthest(found: Iterable[Mapping[str, int]]) -> dict[str, int]:
