@@ -131,7 +131,7 @@ def test_a_worker_killed_during_a_map_or_a_reduction_does_not_change_the_results
 @pytest.mark.faults
 def test_a_frozen_worker_is_named_and_its_tasks_run_elsewhere_but_a_slow_one_goes_on(tmp_path, caplog):
     task = bodies.Dying(bodies.slow_square, at=11, marker=tmp_path / "frozen", signal=signal.SIGSTOP)
-    with DaskEngine(spec(n_workers=2), device="cpu", timeout=6) as engine:
+    with DaskEngine(spec(n_workers=2), device="cpu", timeout=6, speculation=False) as engine:
         before = engine.client.nthreads()
         assert list(engine.map(task, range(30), label="scan")) == [item * item for item in range(30)]
         warnings = [record.getMessage() for record in caplog.records if "no sign of life" in record.getMessage()]
