@@ -1,8 +1,4 @@
-"""Calls of cuDF, CuPy and pylibcudf on the path of a GPU, counted on their stand-in.
-
-On a GPU a call takes 0.1 to 1 ms however little it computes, and one that brings something to the host waits for all
-before it: https://docs.rapids.ai/api/cudf/stable/. So the calls for a fragment are bounded, and do not grow with rows.
-"""
+"""Calls of cuDF, CuPy and pylibcudf for a fragment, counted on their stand-in: each takes 0.1 to 1 ms on a GPU."""
 
 from __future__ import annotations
 

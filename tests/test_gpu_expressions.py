@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from typing import Any
 
 import narwhals as nw
@@ -17,7 +18,7 @@ from penstock import frames
 from penstock import stages as st
 from penstock.engines.local import LocalEngine
 from penstock.frames import cudf
-from penstock.statistics.rules import Rule
+from penstock.statistics.rules import Rule, count_broken
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
@@ -75,10 +76,16 @@ def test_a_column_of_a_constant_has_a_value_a_row_where_no_column_is_read(gpu: L
 
 
 def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
-    table = pa.table({"x": [1.0, None, 2.5, -3.0, 0.0, float("inf"), 1e160], "row": range(7)})
-    for test in ("infinite", "negative", "not_binary", "not_positive", "not_whole", "null", "too_large"):
-        with subtests.test(test):
-            assert_same_rows(table, Rule(test).broken("x"))
+    x, n = [1.0, None, 2.5, -3.0, 0.0, float("inf"), 1e160], [1, None, 2**53 + 1, -3, 0, 2**60, 2]
+    small, flags = pa.array([*x[:6], 7.5], pa.float32()), [True, None, False, False, True, None, False]
+    table = pa.table({"x": x, "small": small, "n": n, "flags": flags, "row": range(7)})
+    tests = ("infinite", "negative", "not_binary", "not_positive", "not_whole", "null", "too_large")
+    rules = [*map(Rule, tests), Rule("not_a_class", (0, 1)), Rule("not_float32", (1e-7,))]
+    pairs = [*itertools.product(("x", "small", "n", "flags"), rules)]
+    for name, rule in [*pairs, ("n", Rule("not_in", (1, 0))), ("n", Rule("not_between", (0, 2**53)))]:
+        with subtests.test(f"{rule.test} of {name}"):
+            assert_same_rows(table, rule.broken(name))
+            assert count_broken(on_gpu(table), [(name, rule)]) == count_broken(frames.from_arrow(table), [(name, rule)])
 
 
 def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:

@@ -36,7 +36,7 @@ def _lists_with_repeats(column: nw.Expr, _: Values) -> nw.Expr:
 def _not_a_class(column: nw.Expr, values: Values) -> nw.Expr:
     texts = isinstance(values[0], str)
     known: nw.Expr = column.is_in(values) if texts else _number(column).is_in([float(value) for value in values])
-    return ~known
+    return ~known & ~column.is_null()
 
 
 def _not_float32(column: nw.Expr, values: Values) -> nw.Expr:
