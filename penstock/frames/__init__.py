@@ -257,7 +257,7 @@ def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 
 
 def log1p(frame: Frame, columns: Mapping[str, str]) -> Frame:
-    """Return a frame of Polars with the natural logarithm of one plus each column, float64, under another name.
+    """Return a frame of Polars with ``log(1 + x)`` of each column, float64, under another name.
 
     Exact to rounding also for small numbers; Narwhals has none.
 

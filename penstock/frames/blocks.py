@@ -1,4 +1,4 @@
-"""Columns of numbers on a GPU as one array: a call takes as long for one column as for all of them."""
+"""Columns of numbers on a GPU as one array, for few calls."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ EXACT: Mapping[nw.dtypes.DType, pa.DataType] = {
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """An array of columns of numbers or truth values, with methods of a Narwhals expression.
+    """Array of several columns, with methods of a Narwhals expression.
 
-    A formula over ``nw.col`` computes all columns of a block at once. A number in it may be an array of shape
-    (n_columns, 1): one for each column.
+    A formula over ``nw.col`` computes all columns of a block at once.
 
     Parameters
     ----------
@@ -82,8 +81,8 @@ for _name in ("sub", "mul", "rmul", "mod", "lt", "le", "gt", "ge", "eq", "and", 
     setattr(Block, f"__{_name}__", _operator(f"__{_name}__"))
 
 
-def fits(frame: Any, names: Iterable[str], *, exact: bool = True) -> bool:
-    """Return whether columns on a GPU have types whose values float64 holds, or rounds where it need not be exact."""
+def fits_block(frame: Any, names: Iterable[str], *, exact: bool = True) -> bool:
+    """Return whether columns are on a GPU and of types within float64, or of any integers if not `exact`."""
     if not frame.implementation.is_cudf():
         return False
     schema = frame.collect_schema()
@@ -111,6 +110,6 @@ def with_rows(
     return nw.from_native(cudf.with_rows(nw.to_native(frame), outputs, rows, dtypes), eager_only=True)
 
 
-def parameters(numbers: Sequence[Sequence[float]]) -> Any:
-    """Return numbers of each column of a block as an array of shape (n_columns, n_numbers) on the GPU."""
+def device_parameters(numbers: Sequence[Sequence[float]]) -> Any:
+    """Return parameters of each column of a block as an array on the GPU, of shape (n_columns, n_parameters)."""
     return matrices.to_device(np.array(numbers, np.float64), "gpu")

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from penstock.frames import Kind, cudf, to_arrow
-from penstock.frames.blocks import EXACT, fits
+from penstock.frames.blocks import EXACT, fits_block
 
 _AS_IT_IS = pl.CompatLevel.newest()
 
@@ -23,7 +23,7 @@ def arrow_schema(frame: nw.DataFrame | nw.LazyFrame, names: Sequence[str]) -> pa
     >>> arrow_schema(nw.from_native(pl.LazyFrame({"x": ["a"], "y": [1]})), ["x"])
     x: string
     """
-    if fits(frame, names):
+    if fits_block(frame, names):
         return pa.schema([(name, EXACT[frame.schema[name]]) for name in names])
     empty = frame.select(list(names)).head(0)
     return to_arrow(empty.collect() if isinstance(empty, nw.LazyFrame) else empty).schema

@@ -277,9 +277,9 @@ def to_device(values: np.ndarray) -> Any:
 
 
 def value_counts(native: Any, columns: Sequence[str]) -> dict[str, pa.Table]:
-    """Return the distinct values of each column that are not null as ``value``, with their ``count``.
+    """Return the distinct values of each column but null as ``value``, with their ``count``.
 
-    Those of all columns of a type come to the host together.
+    All columns of a type come to the host together.
     """
     dtypes, tables = native.dtypes, dict[str, pa.Table]()
     for dtype in dict.fromkeys(dtypes[name] for name in columns):
@@ -294,7 +294,7 @@ def value_counts(native: Any, columns: Sequence[str]) -> dict[str, pa.Table]:
 
 
 def category(values: pa.Array) -> Any:
-    """Return the categorical type of these values, which are then on the GPU."""
+    """Return a categorical type with its values on the GPU."""
     return cudf().CategoricalDtype(categories=cudf().Series.from_arrow(values))
 
 

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from penstock.frames import ROW, cudf
-from penstock.frames.blocks import block, fits
+from penstock.frames.blocks import block, fits_block
 from penstock.frames.matrices import to_host
 
 Key = TypeVar("Key", bound=Hashable)
@@ -36,7 +36,9 @@ def aggregate(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> d
 
 
 def count_true(frame: nw.DataFrame[Any], tests: Sequence[tuple[str, Callable[[Any], Any]]]) -> list[int]:
-    """Return in how many rows each test of a column is true; on a GPU, columns of one test are one block.
+    """Count the true rows of each test of a column; on a GPU all columns are one block.
+
+    A test with a true attribute ``exact`` is of integers of 64 bits themselves, and not of their float64.
 
     Examples
     --------
@@ -44,15 +46,14 @@ def count_true(frame: nw.DataFrame[Any], tests: Sequence[tuple[str, Callable[[An
     >>> count_true(nw.from_native(pl.DataFrame({"x": [1, 5, None]}), eager_only=True), [("x", lambda x: x > 2)])
     [1]
     """
-    of_block = [each for each in tests if fits(frame, each[:1], exact=getattr(each[1], "exact", False))]
-    places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in of_block))}
+    of_block = [each for each in tests if fits_block(frame, each[:1], exact=getattr(each[1], "exact", False))]
     counts: dict[tuple[str, Any], int] = {}
     if of_block:
-        columns = block(frame, list(places))
-        distinct = dict.fromkeys(test for _, test in of_block)
+        names, distinct = (list(dict.fromkeys(each)) for each in zip(*of_block, strict=True))
+        columns = block(frame, names)
         sums = [test(columns).values.sum(axis=1, keepdims=True) for test in distinct]
         by_column = to_host(np.concatenate(sums, axis=1) if len(sums) > 1 else sums[0]).tolist()
-        counts = {(name, test): int(by_column[places[name]][list(distinct).index(test)]) for name, test in of_block}
+        counts = {(name, test): int(by_column[names.index(name)][distinct.index(test)]) for name, test in of_block}
     others = [each for each in tests if each not in of_block]
     expressions = {(name, test): test(nw.col(name)).fill_null(False).sum() for name, test in others}
     counts |= {key: int(count) for key, count in aggregate(frame, expressions).items()}
@@ -60,7 +61,7 @@ def count_true(frame: nw.DataFrame[Any], tests: Sequence[tuple[str, Callable[[An
 
 
 def null_counts(frame: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, int]:
-    """Return how many values of each column are null.
+    """Count the nulls of each column.
 
     Examples
     --------

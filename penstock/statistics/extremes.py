@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.frames.blocks import EXACT, fits
+from penstock.frames.blocks import EXACT, fits_block
 from penstock.frames.matrices import to_host, to_rows
 from penstock.statistics.base import ColumnStatistic, State
 
@@ -53,7 +53,7 @@ class Extremes(ColumnStatistic):
         nanoseconds.
         """
         on_gpu = frame.implementation.is_cudf()
-        if on_gpu and self.columns and len(frame) and fits(frame, self.columns):
+        if on_gpu and self.columns and len(frame) and fits_block(frame, self.columns):
             return _extremes_of_numbers(frame, self.columns)
         ticks = _ticks(frame.select(*self.columns)) if on_gpu else {}
         values = [nw.col(name).cast(nw.Int64) if name in ticks else nw.col(name) for name in self.columns]

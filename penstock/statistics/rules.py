@@ -127,7 +127,7 @@ class Rule:
 
     @property
     def exact(self) -> bool:
-        """Whether the test looks at values as they are, and not as float64 rounds them."""
+        """Whether values are compared without rounding to float64."""
         return self.test in ("not_between", "not_in")
 
     def broken(self, name: str) -> nw.Expr:
@@ -136,7 +136,7 @@ class Rule:
         return broken
 
     def __call__(self, column: Any) -> Any:
-        """Return what is true where `column`, an expression or a block of columns, breaks the rule."""
+        """Return the truth of the broken rule, for an expression or a block of columns."""
         return _BROKEN[self.test](column, self.values)
 
     def error(self, name: str, count: int) -> DataValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +23,12 @@ _FOREIGN = {"__init_subclass__", "__getattr__"}
 _FREE = ("__len__", "items", "accessors.", "pylibcudf.io.SourceInfo", "ParquetReaderOptions")
 """Parts of the names of calls that touch no column."""
 _observers: list[Callable[[str], None]] = []
+_thread = threading.local()
 
 
 @contextmanager
 def observing(observer: Callable[[str], None]) -> Iterator[None]:
-    """Tell `observer` of each call inside, by its full name; not of those that the stand-in makes by itself."""
+    """Call `observer` with the full name of each outermost call inside, in any thread."""
     _observers.append(observer)
     try:
         yield
@@ -36,16 +38,16 @@ def observing(observer: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def observed(owner: str, name: str) -> Iterator[None]:
-    """Tell who observes of a call, and of none inside it."""
-    observers = _observers[:]
-    if not any(part in f"{owner}.{name}" for part in _FREE):
-        for observer in observers:
+    """Call the observers for an outermost call."""
+    inside = getattr(_thread, "inside", False)
+    if not inside and not any(part in f"{owner}.{name}" for part in _FREE):
+        for observer in _observers:
             observer(f"{owner}.{name}")
-        _observers.clear()
+        _thread.inside = True
     try:
         yield
     finally:
-        _observers[:] = observers
+        _thread.inside = inside
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.frames.blocks import fits, parameters
+from penstock.frames.blocks import device_parameters, fits_block
 from penstock.stages.base import ColumnStage, Fitted
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
 from penstock.stages.preprocessing._groups import group_place, group_places
@@ -56,11 +56,11 @@ class FillingStage(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns in one list of expressions, or of a GPU in one block."""
-        if not fits(frame, self.inputs()):
+        if not fits_block(frame, self.inputs()):
             return frame.with_columns(*self.filled(frame, fitted))
         if not fitted:
             return by_block(self, frame, lambda rows: rows)
-        fills = parameters([[self.fill(name, kind, fitted)] for name, kind in output_kinds(self, frame).items()])
+        fills = device_parameters([[self.fill(name, kind, fitted)] for name, kind in output_kinds(self, frame).items()])
         return by_block(self, frame, lambda rows: np.where(np.isnan(rows), fills, rows))
 
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError
-from penstock.frames.blocks import fits
+from penstock.frames.blocks import fits_block
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
 from penstock.stages.parameter_checks import in_range, is_finite_number
@@ -80,7 +80,7 @@ class Clip(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Clip all columns in one list of expressions."""
-        if fits(frame, self.inputs()):
+        if fits_block(frame, self.inputs()):
             return by_block(self, frame, lambda rows: rows.clip(self.lower, self.upper))
         dtypes = frames.dtypes(pa.schema(output_kinds(self, frame)))
         return frame.with_columns(*[self._clipped(name, dtypes[name]).alias(out) for name, out in self.pairs()])

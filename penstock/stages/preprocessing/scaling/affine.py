@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DataValueError
-from penstock.frames.blocks import fits, parameters
+from penstock.frames.blocks import device_parameters, fits_block
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
@@ -109,14 +109,14 @@ class TwoLines:
 
 
 def along_rows(lines: Sequence[Any], rows: Any) -> Any:
-    """Return each row of a matrix along its line, NaN where it is NaN; to the bit what each value becomes."""
+    """Return the points of the lines at the rows of a matrix, to the bit as one by one; NaN stays."""
     if any(isinstance(line, TwoLines) for line in lines):
         both = [line if isinstance(line, TwoLines) else TwoLines(line, line, 0.0) for line in lines]
         below, above = along_rows([each.below for each in both], rows), along_rows([each.above for each in both], rows)
-        return np.where(rows < parameters([[each.middle] for each in both]), below, above)
+        return np.where(rows < device_parameters([[each.middle] for each in both]), below, above)
     # Minus zero can be added to every number, zeros among them, and changes none.
     numbers = [(line.shift, line.first, line.factor, line.offset or -0.0) for line in lines]
-    shift, first, factor, offset = np.split(parameters(numbers), 4, axis=1)
+    shift, first, factor, offset = np.split(device_parameters(numbers), 4, axis=1)
     along = (rows - shift) * first * factor + offset
     if all(line.factor for line in lines):
         return along
@@ -171,7 +171,7 @@ class AffineScaler(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Scale all columns in one list of expressions, or of a GPU in one block."""
-        if fits(frame, self.inputs()):
+        if fits_block(frame, self.inputs()):
             line_of = [self.affine(name, fitted) for name, _ in self.pairs()]
             return by_block(self, frame, lambda rows: along_rows(line_of, rows))
         lines = {out: self.affine(name, fitted).expression(name) for name, out in self.pairs()}
