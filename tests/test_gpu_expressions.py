@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 import pytest
 from on_stand_in import cpu, gpu, on_gpu, stand_in  # noqa: F401
@@ -18,6 +20,8 @@ from penstock import frames
 from penstock import stages as st
 from penstock.engines.local import LocalEngine
 from penstock.frames import cudf
+from penstock.stages.preprocessing.scaling.affine import Affine, along_rows, between
+from penstock.statistics import Extremes
 from penstock.statistics.rules import Rule, count_broken
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
@@ -91,6 +95,30 @@ def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(stand_in: None, sub
 def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:
     found, expected = (frame.filter(condition)["row"].to_list() for frame in (on_gpu(table), frames.from_arrow(table)))
     assert found == expected
+
+
+def test_lines_at_rows_are_to_the_bit_as_at_values(stand_in: None) -> None:
+    import cupy
+
+    lines = [Affine(), Affine(factor=0.0, offset=3.0), Affine(1.0, 0.3, 2.0, 0.75), between(0.0, 49.0, -1.0, 0.7)]
+    values = [-0.0, 0.0, 24.6, 49.0, 1e300, math.inf]
+    made = along_rows(lines, cupy.array([[*values, math.nan]] * len(lines))).get()
+    assert made[:, :-1].tobytes() == np.array([[line(value) for value in values] for line in lines]).tobytes()
+    assert np.isnan(made[:, -1]).all()
+
+
+def test_extremes_of_nulls_and_infinities_are_those_of_a_cpu(stand_in: None) -> None:
+    ends, n = pa.array([math.inf, -math.inf], pa.float32()), pa.array([3, None], pa.int8())
+    table = pa.table({"null": pa.nulls(2, pa.float64()), "ends": ends, "n": n, "b": [True, False]})
+    extremes = Extremes(tuple(table.column_names))
+    on_devices = [extremes.summarise(frame) for frame in (on_gpu(table), frames.from_arrow(table))]
+    assert on_devices[0] == on_devices[1]
+
+
+def test_columns_come_in_the_order_asked_for(stand_in: None) -> None:
+    table = pa.table({"a": [1], "b": [2], "c": [3]})
+    for names in (["b", "a"], ["c", "b", "a"], ["a", "b"]):
+        assert frames.conform(on_gpu(table), table.select(names).schema).columns == names
 
 
 def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
