@@ -100,11 +100,21 @@ def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:
 def test_lines_at_rows_are_to_the_bit_as_at_values(stand_in: None) -> None:
     import cupy
 
-    lines = [Affine(), Affine(factor=0.0, offset=3.0), Affine(1.0, 0.3, 2.0, 0.75), between(0.0, 49.0, -1.0, 0.7)]
+    lines = [Affine(), Affine(factor=0.0, offset=3.0), Affine(1.0, 0.3, 2.0, 0.75), between(0.0, 49.0, -1.0, 1.0)]
     values = [-0.0, 0.0, 24.6, 49.0, 1e300, math.inf]
     made = along_rows(lines, cupy.array([[*values, math.nan]] * len(lines))).get()
     assert made[:, :-1].tobytes() == np.array([[line(value) for value in values] for line in lines]).tobytes()
     assert np.isnan(made[:, -1]).all()
+
+
+@pytest.mark.parametrize("options", [{"missing_value": -3.0}, {"add_indicator": True}, {"strategy": "median"}])
+def test_values_that_are_missing_are_filled_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, options: Any) -> None:
+    table = pa.table({"x": [1.0, None, -3.0, 4.5]})
+    found, expected = (
+        ps.Pipeline(st.Imputer("x", **options)).fit(engine.from_arrow(table)).transform(engine.from_arrow(table))
+        for engine in (gpu, cpu)
+    )
+    assert found.to_arrow().equals(expected.to_arrow())
 
 
 def test_extremes_of_nulls_and_infinities_are_those_of_a_cpu(stand_in: None) -> None:
