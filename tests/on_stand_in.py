@@ -10,11 +10,13 @@ import cudf_stand_in
 import narwhals as nw
 import pyarrow as pa
 import pytest
+from cudf_stand_in.arrays import given_host
 
 from penstock import devices, frames
 from penstock.devices import Device
 from penstock.engines.local import LocalEngine
 from penstock.frames import cudf
+from penstock.testing import trials
 
 
 @contextmanager
@@ -24,16 +26,47 @@ def standing_in() -> Iterator[pytest.MonkeyPatch]:
         for name, module in cudf_stand_in.modules().items():
             patch.setitem(sys.modules, name, module)
         patch.setattr(devices, "choose", lambda choice: Device("gpu", 0) if choice == "gpu" else Device("cpu"))
+        patch.setattr(devices, "free_memory", lambda kind: 2**30)
         patch.setattr(devices, "use", lambda kind: Device("cpu"))
-        cudf.types.cache_clear()
+        _forget()
         yield patch
+    _forget()
+
+
+def _forget() -> None:
     cudf.types.cache_clear()
+    cudf.fused.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[None]:
     with standing_in():
         yield
+
+
+@pytest.fixture(scope="module")
+def stand_in_of_trainers() -> Iterator[None]:
+    """The stand-in for cuDF, whose arrays XGBoost and PyTorch read on the host."""
+    import torch
+    import xgboost
+    import xgboost.data
+
+    from penstock.stages.training.trees import _boosting
+
+    readers = (
+        (xgboost.Booster, "inplace_predict"),
+        (xgboost.data, "dispatch_data_backend"),
+        (xgboost.data, "dispatch_meta_backend"),
+        (xgboost.data, "_proxy_transform"),
+        (torch, "as_tensor"),
+    )
+    with standing_in() as patch:
+        for owner, name in readers:
+            patch.setattr(owner, name, given_host(getattr(owner, name)))
+        patch.setattr(_boosting, "_check_device", lambda booster, rank: None)
+        trials.home.cache_clear()
+        yield
+    trials.home.cache_clear()
 
 
 @pytest.fixture(scope="module")

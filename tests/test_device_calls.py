@@ -5,6 +5,8 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cudf_stand_in import spec
-from on_stand_in import gpu, stand_in  # noqa: F401
+from on_stand_in import gpu  # noqa: F401
+from on_stand_in import stand_in_of_trainers as stand_in  # noqa: F401
 
 import penstock
 from penstock import stages as st
@@ -21,9 +24,11 @@ from penstock.pipeline import Pipeline
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
-BUDGETS = {"fit": 150, "transform": 135, "evaluate": 110}
+BUDGETS = {"fit": 150, "transform": 135, "train": 81, "evaluate": 60}
 """Calls for a fragment."""
-TRIPS = {"fit": 9, "transform": 2, "evaluate": 10}
+ROUNDS = {"logistic": 12 * 8, "kmeans": 15}
+"""Calls for a round: of a logistic regression on eight fragments, of k-means on the rows of a rank."""
+TRIPS = {"fit": 9, "transform": 2, "train": 9, "evaluate": 4}
 """Calls for a fragment that bring something to the host."""
 TO_HOST = {"to_arrow", "to_numpy", "to_parquet", "get", "item", "tolist", "__bool__", "__float__", "__int__"}
 FRAGMENTS, ROWS = 8, 200
@@ -71,10 +76,12 @@ def works(engine: LocalEngine, folder: Path) -> dict[str, Callable[[], object]]:
         st.StringIndexer(TEXTS, min_frequency=2),
     )
     model = preparation.fit(rows)
+    booster = st.XGBoostClassifier("label", features=NUMBERS, num_boost_round=2)
     evaluator = st.BinaryClassificationEvaluator(metrics=("areaUnderROC", "logLoss"))
     return {
         "fit": lambda: preparation.fit(rows),
         "transform": lambda: model.transform(rows).write_parquet(folder / "out", overwrite=True),
+        "train": lambda: Pipeline(booster).fit(rows),
         "evaluate": lambda: evaluator.evaluate(rows),
     }
 
@@ -86,6 +93,20 @@ def test_calls_for_a_fragment_are_within_their_budget(gpu: LocalEngine, tmp_path
     trips = Counter({line: times for line, times in calls.items() if line.rpartition(".")[2] in TO_HOST})
     assert calls.total() / FRAGMENTS <= BUDGETS[name], "\n".join(f"{n:5} {line}" for line, n in calls.most_common(40))
     assert trips.total() / FRAGMENTS <= TRIPS[name], "\n".join(f"{n:5} {line}" for line, n in trips.most_common())
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_calls_for_a_round_are_within_their_budget(gpu: LocalEngine, tmp_path: Path, name: str) -> None:  # noqa: F811
+    write(tmp_path, FRAGMENTS)
+    raw = gpu.read_parquet(f"{tmp_path}/*.parquet", fragment_bytes=1)
+    rows = Pipeline(st.Imputer(NUMBERS)).fit(raw).transform(raw)
+    trainer = {
+        "logistic": st.LogisticRegression("label", features=NUMBERS, tol=1e-12),
+        "kmeans": st.KMeans(NUMBERS, k=4, tol=0),
+    }[name]
+    pipelines = (Pipeline(replace(trainer, max_iter=rounds)) for rounds in (2, 4))
+    few, more = (count(partial(pipeline.fit, rows)) for pipeline in pipelines)
+    assert (more - few).total() / 2 <= ROUNDS[name], "\n".join(f"{n:5} {line}" for line, n in (more - few).items())
 
 
 def test_calls_grow_with_fragments_alone(gpu: LocalEngine, tmp_path: Path) -> None:  # noqa: F811

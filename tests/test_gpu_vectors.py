@@ -46,7 +46,7 @@ def test_stages_give_what_they_give_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine,
         st.Normalizer("v"),
         st.PCA(["v", "x"], 2),
         st.KMeans("v", k=3),
-        st.LogisticRegression("y", features="v"),
+        st.LogisticRegression("y", features="v", reg_param=0.1),
         st.VectorAssembler(["x", "v"]),
         st.VectorSlicer("v", indices=(3, 0)),
     ):

@@ -51,6 +51,7 @@ from penstock.statistics.labels_by_value import LabelsByValue
 from penstock.statistics.log_cells import LogCells
 from penstock.statistics.scores_by_class import ScoresByClass
 from penstock.testing import LocalGang
+from penstock.testing.compare import demand_equal
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
@@ -112,26 +113,16 @@ def of_distinct(sizes: Sizes) -> int:
     return sizes.distinct
 
 
-def of_working_weights(sizes: Sizes) -> int:
-    """Products of features, of an intercept and of four sums with each other, for about ten pairs of slices."""
-    return max(10 * (sizes.features + 5) ** 2, of_products(sizes))
-
-
 READING = Allowed("io/sources/", "from_arrow", lambda _: sys.maxsize, lambda sizes: sizes.fragments)
 CLUSTERING, EXACT = "stages/training/clustering/", "stages/training/exact/"
 LINEAR_MODELS, EVALUATION = "stages/training/linear/", "statistics/evaluation/"
 DISCRIMINANT = "stages/training/discriminant/"
 ALLOWED = (
     READING,
-    Allowed(EXACT + "sums.py:Split.of", "to_device", of_outputs, each_round),
     Allowed(EXACT + "sums.py:Split.sums", "to_host", of_outputs, each_block),
-    Allowed(EXACT + "gram.py:RowSlices.products_of", "to_host", of_working_weights, each_block),
-    Allowed(EXACT + "gram.py:RowSlices.products", "to_device", of_outputs, each_block),
-    Allowed(EXACT + "gram.py:GramDesign._largest", "to_host", of_outputs, each_block),
+    Allowed(EXACT + "design.py:sum_on_gpu", "to_host", of_products, each_round),
     Allowed(LINEAR_MODELS + "_irls.py:Likelihood.", "to_device", of_outputs, each_block),
-    Allowed(EXACT + "products.py:FeatureGrid._large", "to_device", of_outputs, each_block),
-    Allowed(EXACT + "products.py:Coefficients.of", "to_device", of_products, each_block),
-    Allowed(EXACT + "products.py:_Round._products", "to_host", of_products, each_block),
+    Allowed(EXACT + "products.py:_PlainRound.__init__", "to_device", of_outputs, each_round),
     Allowed(EXACT + "design.py:Totals.of", "to_device", of_outputs, each_round),
     Allowed(CLUSTERING + "kmeans.py:KMeans._read", "to_device", of_outputs, once),
     Allowed(CLUSTERING + "kmeans.py:KMeans._vectors", "__bool__", once, each_fragment),
@@ -144,10 +135,13 @@ ALLOWED = (
     Allowed(CLUSTERING + "_seeding.py:seeds", "to_device", of_candidates, once),
     Allowed(CLUSTERING + "_lloyd.py:totals", "to_host", of_candidates, each_round),
     Allowed(CLUSTERING + "_lloyd.py:sizes_and_costs", "to_device", of_outputs, once),
-    Allowed(CLUSTERING + "_clusters.py:Clusters.__init__", "__float__", once, once),
-    Allowed(CLUSTERING + "_clusters.py:Clusters._follow", "to_device", of_outputs, each_round),
-    Allowed(CLUSTERING + "_clusters.py:Clusters._follow", "to_host", of_outputs, each_round),
-    Allowed(CLUSTERING + "gaussian_mixture.py:_Step._distances", "to_device", of_outputs, each_block),
+    Allowed(CLUSTERING + "_clusters.py:PlainClusters._summed", "to_device", of_outputs, each_round),
+    Allowed(CLUSTERING + "_clusters.py:PlainClusters._summed", "to_host", of_outputs, each_block),
+    Allowed(CLUSTERING + "_clusters.py:PlainClusters.__init__", "__float__", once, once),
+    Allowed(CLUSTERING + "_clusters.py:PlainClusters.means", "to_device", of_outputs, once),
+    Allowed(CLUSTERING + "_clusters.py:_nearest", "__int__", once, each_block),
+    Allowed(CLUSTERING + "_clusters.py:_nearest", "to_device", of_outputs, each_block),
+    Allowed(CLUSTERING + "gaussian_mixture.py:_PlainStep.__init__", "to_device", of_products, each_round),
     # predictions
     Allowed(CLUSTERING + "kmeans.py:KMeans.transform", "to_device", of_outputs, each_fragment),
     Allowed(CLUSTERING + "_mixture.py:Mixture.log_densities", "to_device", of_products, each_fragment),
@@ -184,8 +178,7 @@ ALLOWED = (
     Allowed("statistics/cells.py:_table", "to_host", of_distinct, each_fold),
     Allowed("statistics/tied_sums.py:TiedSums.summarise", "to_host", of_distinct, each_fragment),
     Allowed(EVALUATION + "ties.py:_sum_type", "__int__", once, each_fragment),
-    Allowed(EVALUATION + "binary.py:BinaryCurve.summarise", "to_host", of_distinct, each_fragment),
-    Allowed(EVALUATION + "calibration.py:Probabilities.", "__float__", once, each_fragment),
+    Allowed(EVALUATION + "ties.py:_added_on_gpu", "to_host", lambda sizes: 4 * sizes.distinct, each_fold),
     Allowed(EVALUATION + "calibration.py:Probabilities.", "to_device", of_outputs, each_fragment),
     Allowed(EVALUATION + "calibration.py:Probabilities.", "to_host", of_outputs, each_fragment),
     Allowed(EVALUATION + "confusion.py:Confusion._cells", "to_host", of_outputs, each_fragment),
@@ -334,12 +327,16 @@ TRAINED: dict[str, tuple[Trainer, ...]] = {"k-means": KMEANS, "mixture": MIXTURE
 OF_STATISTICS = {"bayes": BAYES, "discriminant": DISCRIMINANTS, "regression": REGRESSIONS}
 
 
+def as_table(value: Any) -> pa.Table:
+    return value if isinstance(value, pa.Table) else pa.table({"value": value if isinstance(value, list) else [value]})
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("stages", TRAINED.values(), ids=TRAINED)
 def test_a_trainer_leaves_rows_on_the_device_and_learns_what_it_does_on_a_cpu(
     stages: tuple[Trainer, ...], gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
 ) -> None:
-    """To the bit where its functions are NumPy's, also on several ranks; coefficients of the logistic to 1e-9."""
+    """To 1e-9, also on several ranks: sums are added up in another order."""
     for stage in stages:
         with subtests.test(repr(stage)):
             device = NoticingDevice(ALLOWED, sizes_of(stage))
@@ -347,12 +344,10 @@ def test_a_trainer_leaves_rows_on_the_device_and_learns_what_it_does_on_a_cpu(
                 [found] = train(stage, gpu)
             assert device.trips
             [expected] = train(stage, cpu)
-            if stages is LINEAR:
-                np.testing.assert_allclose(found["intercepts"], expected["intercepts"], rtol=1e-9)
-                for ours, theirs in zip(found["coefficients"].columns, expected["coefficients"].columns, strict=True):
-                    np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-9)
-            else:
-                assert [found, *train(stage, gpu, 2), *train(stage, gpu, 3)] == [expected] * 6
+            for learned in (found, *train(stage, gpu, 2), *train(stage, gpu, 3)):
+                assert learned.keys() == expected.keys()
+                for name, value in expected.items():
+                    demand_equal(as_table(learned[name]), as_table(value), name, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.thorough
@@ -621,7 +616,7 @@ def test_what_crosses_unasked_fails_where_it_does(stand_in: None, subtests: pyte
 @pytest.mark.thorough
 def test_a_failure_names_the_line_of_penstock(gpu: LocalEngine) -> None:
     allowed = tuple(each for each in ALLOWED if each.way != "__float__")
-    line = r"penstock/stages/training/clustering/_clusters\.py:\d+, in Clusters\.__init__: 1 numbers by __float__"
+    line = r"penstock/stages/training/clustering/_clusters\.py:\d+, in PlainClusters\.__init__: 1 numbers by __float__"
     with pytest.raises(UnexpectedTripError, match=line), watching(KMEANS[0], "train", watched(allowed)):
         train(KMEANS[0], gpu)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -30,17 +31,22 @@ class Block:
     ----------
     values : array of shape (n_columns, n_rows)
         float64, or bool: true only where the number is known.
-    numbers : array of the same shape, optional
-        The numbers that `values` were computed from, NaN for null; `values` themselves unless given.
+    numbers : Block, optional
+        The numbers that `values` were computed from, NaN for null; the block itself unless given.
     """
 
     values: Any
-    numbers: Any = None
+    numbers: Block | None = None
 
-    @property
+    @cached_property
     def null(self) -> Any:
         """Where the number is null."""
-        return np.isnan(self.values if self.numbers is None else self.numbers)
+        return np.isnan(self.values) if self.numbers is None else self.numbers.null
+
+    @cached_property
+    def known(self) -> Any:
+        """Where the number is not null."""
+        return ~self.null if self.numbers is None else self.numbers.known
 
     def cast(self, dtype: Any) -> Block:
         """Round to float32, or return the block itself, which is of float64."""
@@ -60,13 +66,13 @@ class Block:
         return self._made(np.isin(self.values, matrices.to_device(np.array(values, np.float64), "gpu")))
 
     def __invert__(self) -> Block:
-        return self._made(~self.values & ~self.null) if self.numbers is not None else Block(~self.values)
+        return self._made(~self.values & self.known) if self.numbers is not None else Block(~self.values)
 
     def __ne__(self, other: object) -> Block:  # type: ignore[override]  # as of an expression
-        return self._made((self.values != _values(other)) & ~self.null)
+        return self._made((self.values != _values(other)) & self.known)
 
     def _made(self, values: Any) -> Block:
-        return Block(values, self.values if self.numbers is None else self.numbers)
+        return Block(values, self if self.numbers is None else self.numbers)
 
 
 def _values(other: Any) -> Any:

@@ -325,6 +325,14 @@ def murmur3(native: Any, seed: int) -> Any:
     return native.hash_values(method="murmur3", seed=seed).where(native.notna(), None)
 
 
+@functools.cache
+def fused(formula: Any) -> Any:
+    """Return the kernel of an elementwise formula, which takes the module of arrays before these."""
+    import cupy
+
+    return cupy.fuse(kernel_name=formula.__name__)(functools.partial(formula, cupy))
+
+
 def ndtri(values: Any) -> Any:
     """Return the quantile of the standard normal distribution at each of the CuPy `values`."""
     return special("ndtri", values)

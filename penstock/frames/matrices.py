@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -197,6 +198,28 @@ def _is_sparse(values: Any) -> bool:
 def empty(shape: int | tuple[int, ...], kind: Kind) -> Any:
     """Return a float64 array on the device, to be written to: what it holds is whatever was there in memory."""
     return cudf.empty(shape) if kind == "gpu" else np.empty(shape)
+
+
+def fused(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an elementwise function of arrays, a single kernel on a GPU.
+
+    Parameters
+    ----------
+    formula : callable
+        Takes the module of arrays, NumPy or CuPy, whose functions it calls, and arrays that broadcast. It is a module's
+        own function: CuPy compiles a kernel once for each.
+
+    Examples
+    --------
+    >>> fused(lambda xp, values, offset: xp.exp(values) + offset)(np.zeros(1), np.ones(1))
+    array([2.])
+    """
+
+    @functools.wraps(formula)
+    def call(*arrays: Any) -> Any:
+        return formula(np, *arrays) if isinstance(arrays[0], np.ndarray) else cudf.fused(formula)(*arrays)
+
+    return call
 
 
 def special(name: str, values: Any) -> Any:

@@ -51,9 +51,10 @@ def count_true(frame: nw.DataFrame[Any], tests: Sequence[tuple[str, Callable[[An
     if of_block:
         names, distinct = (list(dict.fromkeys(each)) for each in zip(*of_block, strict=True))
         columns = block(frame, names)
-        sums = [test(columns).values.sum(axis=1, keepdims=True) for test in distinct]
-        by_column = to_host(np.concatenate(sums, axis=1) if len(sums) > 1 else sums[0]).tolist()
-        counts = {(name, test): int(by_column[names.index(name)][distinct.index(test)]) for name, test in of_block}
+        broken = [test(columns).values for test in distinct]
+        sums = to_host(np.stack(broken).sum(axis=2) if len(broken) > 1 else broken[0].sum(axis=1))
+        by_test = sums.reshape(len(distinct), -1).tolist()
+        counts = {(name, test): int(by_test[distinct.index(test)][names.index(name)]) for name, test in of_block}
     others = [each for each in tests if each not in of_block]
     expressions = {(name, test): test(nw.col(name)).fill_null(False).sum() for name, test in others}
     counts |= {key: int(count) for key, count in aggregate(frame, expressions).items()}

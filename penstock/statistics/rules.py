@@ -54,7 +54,7 @@ _BROKEN: Mapping[str, Callable[[nw.Expr, Values], nw.Expr]] = {
     "negative": lambda column, _: _number(column) < 0,
     "not_a_class": _not_a_class,
     "not_between": _not_between,
-    "not_binary": lambda column, _: (_number(column) != 0) & (_number(column) != 1),
+    "not_binary": lambda column, _: _number(column) * (_number(column) - 1) != 0,
     "not_float32": _not_float32,
     "not_in": lambda column, values: ~column.is_in(values) & ~column.is_null(),
     "not_positive": lambda column, _: _number(column) <= 0,

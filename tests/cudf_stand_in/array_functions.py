@@ -47,9 +47,23 @@ def _as_array(value: Any) -> Any:
     return value.to_cupy()
 
 
+def _fuse(kernel_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Stand for `cupy.fuse` with a name: one call, however many functions of CuPy are in it."""
+
+    def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arrays: Any) -> Any:
+            with spec.observed("cupy.fuse", kernel_name):
+                return formula(*arrays)
+
+        return call
+
+    return decorate
+
+
 def modules() -> dict[str, ModuleType]:
     """Return what is imported as CuPy."""
     cupy = _Functions("cupy", np)
     cupy.ndarray, cupy.linalg = ndarray, _Functions("cupy.linalg", np.linalg)
+    cupy.fuse = _fuse
     cupyx = [ModuleType("cupyx"), ModuleType("cupyx.scipy"), _Functions("cupyx.scipy.special", scipy.special)]
     return {each.__name__: each for each in (cupy, cupy.linalg, *cupyx)}

@@ -108,7 +108,7 @@ class DataFrame(FrameRows, Refusals, Checked, owner="cudf.DataFrame"):
         return self._like({name: self._columns[name] for name in arg})
 
     def items(self) -> Iterator[tuple[Any, Series]]:
-        return ((name, self[name]) for name in self._columns)
+        return ((name, Series._of(values, self._index, name)) for name, values in self._columns.items())
 
     def assign(self, **kwargs: Any) -> DataFrame:
         for value in kwargs.values():

@@ -146,6 +146,12 @@ def test_without_values_there_is_no_quantile():
         assert (found.median, found.count, found.rank_error) == (None, 0, 0)
 
 
+@pytest.mark.parametrize("k", [0, 6, 9])
+def test_k_is_even_and_at_least_8(k):
+    with pytest.raises(ConfigError, match=f"k is {k}, expected an even number of at least 8"):
+        Quantiles(("x",), k=k)
+
+
 def test_a_fraction_outside_zero_and_one_is_refused():
     for q in (-0.1, 1.1, float("nan")):
         with pytest.raises(ConfigError, match="expected a fraction between 0 and 1"):

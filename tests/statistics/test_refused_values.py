@@ -286,7 +286,6 @@ OPTIONS = [
     (lambda: s.FrequentItems(("x",), 0), "size of a sketch is 0, expected at least 1"),
     (lambda: s.NullPatterns(("x",), size=0), "size is 0"),
     (lambda: s.Folded.of([], num_folds=1), "num_folds is 1"),
-    *((lambda k=k: s.Quantiles(("x",), k=k), f"k is {k}, expected an even number of at least 8") for k in (0, 6, 9)),
 ]
 
 

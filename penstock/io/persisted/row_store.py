@@ -240,7 +240,7 @@ class RowStore:
             stored.is_whole = True
             stored = self._find((*key, frozenset(columns)), fragment, version)
         self._hold(stored, made)
-        known |= {name: made.frame[name] for name in made.frame.columns}
+        known |= {series.name: series for series in made.frame.iter_columns()}
         return FragmentRows(assemble([known[name] for name in columns]), made.note)
 
     def close(self) -> None:

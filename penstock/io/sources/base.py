@@ -16,6 +16,7 @@ from penstock.core.notices import get_logger
 from penstock.core.recording import count, measure
 from penstock.core.schemas import shorten
 from penstock.frames import ROW, Kind, matrices
+from penstock.frames.columns import assemble
 from penstock.io.fragments import Fragment, Piece, Sample, bad_records, kept_rows
 from penstock.io.persisted import FragmentRows, Persistence, store_of
 from penstock.io.sinks.staging_place import StagingFolder
@@ -120,10 +121,9 @@ class Reader:
         stored = [name for name in columns if name != ROW]
         frame = self._stored(fragment, stored, kind)
         if ROW in columns:
-            numbers = matrices.column(
-                frame, ROW, np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64)
-            )
-            frame = frame.with_columns(numbers) if stored else numbers.to_frame()
+            numbers = np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64)
+            column = matrices.column(frame, ROW, numbers)
+            frame = assemble([*frame.iter_columns(), column]) if stored else column.to_frame()
         mask = kept_rows(fragment, self.samples)
         return frame if mask is None else frame.filter(matrices.column(frame, "kept", mask))
 

@@ -45,7 +45,7 @@ def refit(
     dataset: Dataset,
     freeze: str | Sequence[str] = (),
     *,
-    fresh: bool = False,
+    fresh: bool,
     warm_start: bool | str | Sequence[str] = False,
     validation: Dataset | None = None,
     options: SpmdOptions | None = None,
@@ -159,7 +159,7 @@ def merge(models: Sequence[PipelineModel], counting: CountOptions | None = None)
     statistics = {(request.stage, request.name): request.statistic for request in known.requests}
     whole = replace(first, statistics=merge_kept(statistics, [_kept(model) for model in models]))
     nothing = LocalEngine(device="cpu").from_arrow(first.schema.empty_table())
-    return refit(whole, nothing, [first.names[position] for position in frozen], counting=counting)
+    return refit(whole, nothing, [first.names[position] for position in frozen], fresh=False, counting=counting)
 
 
 def _check_alike(one: PipelineModel, other: PipelineModel) -> None:

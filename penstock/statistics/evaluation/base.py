@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from penstock.core.errors import ConfigError
+from penstock.frames.blocks import block, fits_block
 from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import Statistic
 from penstock.statistics.labels import class_places
@@ -42,8 +43,15 @@ class PredictionStatistic(Statistic):
 
     def arrays(self, rows: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
         """Return the prediction, label and weight of rows without nulls, float64 where they are."""
-        prediction, label = device_numbers(rows, self.columns[0]), self.label(rows)
-        return prediction, label, self.weight(rows, label)
+        prediction, label, *weight = self.numbers(rows)
+        return prediction, label, weight[0] if weight else np.ones_like(label)
+
+    def numbers(self, rows: nw.DataFrame[Any]) -> list[Any]:
+        """Return the prediction, label and any weight of rows without nulls, as `arrays` does."""
+        if self.classes is None and fits_block(rows, self.columns, exact=False):
+            return list(block(rows, self.columns).values)
+        weight = (device_numbers(rows, name) for name in self.columns[2:])
+        return [device_numbers(rows, self.columns[0]), self.label(rows), *weight]
 
     def label(self, rows: nw.DataFrame[Any]) -> Any:
         """Return the labels of rows without nulls as float64 where they are, as places where classes are known."""

@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, ExecutionError
-from penstock.frames import matrices
-from penstock.statistics.aggregates import device_numbers, to_array
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.cells import finish_cells, merge_cells, summarise_cells
 from penstock.statistics.evaluation.base import PredictionStatistic
@@ -97,7 +95,7 @@ class BinaryCurve(PredictionStatistic):
             return {**found, "cells": self._in_cells(score, positive, negative)}
         run = add_ties([score, positive, negative])
         self._check_size(len(run[0]), sum(column.itemsize for column in run))
-        return {**found, "table": pa.table(dict(zip(_COLUMNS, map(matrices.to_host, run), strict=True)))}
+        return {**found, "table": pa.table(dict(zip(_COLUMNS, run, strict=True)))}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights of equal scores or cells; raises as `summarise` does."""
@@ -128,10 +126,11 @@ class BinaryCurve(PredictionStatistic):
 
     def _arrays(self, valid: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
         """Return the scores, and the weight that each row gives to either class, where the rows are."""
-        score = nw.Float32 if valid.schema[self.columns[0]] == nw.Float32 else nw.Float64
-        scores = to_array(valid[self.columns[0]].cast(score)) + 0.0  # of minus zero it makes zero
-        positive = self.label(valid).astype(bool)
-        weights = [device_numbers(valid, name) for name in self.columns[2:]]
+        scores, label, *weights = self.numbers(valid)
+        if valid.schema[self.columns[0]] == nw.Float32:
+            scores = scores.astype(np.float32)
+        scores = scores + 0.0  # of minus zero it makes zero
+        positive = label.astype(bool)
         if not weights:
             return scores, positive, ~positive
         return scores, np.where(positive, weights[0], 0.0), np.where(positive, 0.0, weights[0])

@@ -11,9 +11,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import ConfigError
-from penstock.frames import Kind, matrices
+from penstock.frames import matrices
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.moments import total
@@ -137,12 +136,9 @@ class Probabilities(PredictionStatistic):
         """Return the sums of the valid rows of one partition, and how many rows break which rule."""
         valid, invalid = valid_rows(positive_class(frame, self.columns[0]), self._checks)
         probability, label, weight = self.arrays(valid)
-        clipped = np.clip(probability, self.eps, 1 - self.eps)
-        losses = -weight * np.where(label == 1, np.log(clipped), np.log1p(-clipped))
-        sums = {"log_losses": float(losses.sum()), "squares": float((weight * (probability - label) ** 2).sum())}
-        terms = zip(_BY_BIN, (weight, weight * probability, weight * label), strict=True)
-        by_bin = self._by_bin(frames.kind_of(frame), probability, dict(terms))
-        return {"invalid": invalid, "vectors": vector_kind(frame, self.columns[0]), **sums, **by_bin}
+        *terms, losses, squares = _terms(probability, label, weight, self.eps)
+        sums = self._sums(probability, [weight, *terms], losses, squares)
+        return {"invalid": invalid, "vectors": vector_kind(frame, self.columns[0]), **sums}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums."""
@@ -163,16 +159,28 @@ class Probabilities(PredictionStatistic):
         weight, predicted, observed = (np.array(state[name]) for name in _BY_BIN)
         return Calibration(weight, predicted, observed, *(state[name] for name in _TOTALS))
 
-    def _by_bin(self, kind: Kind, probability: Any, terms: dict[str, Any]) -> dict[str, list[float]]:
-        """Return the sums of the terms in each bin; pairwise, so that long partitions lose no digits."""
-        inner = matrices.to_device(np.linspace(0, 1, self.bins + 1)[1:-1], kind)
+    def _sums(self, probability: Any, terms: Sequence[Any], losses: Any, squares: Any) -> State:
+        """Return the sums, those of terms in each bin; pairwise on a CPU, so that long partitions lose no digits."""
+        inner = np.linspace(0, 1, self.bins + 1)[1:-1]
+        if not isinstance(probability, np.ndarray):
+            bins = np.searchsorted(matrices.to_device(inner, "gpu"), probability)
+            counted = [np.bincount(bins, each, self.bins) for each in terms]
+            sums = matrices.to_host(np.concatenate([losses.sum(), squares.sum(), *counted], axis=None)).tolist()
+            of_bins = (sums[start : start + self.bins] for start in range(2, len(sums), self.bins))
+            return dict(zip((*_TOTALS, *_BY_BIN), (*sums[:2], *of_bins), strict=True))
         bins = np.searchsorted(inner, probability).astype(np.uint16)  # NumPy sorts these by radix
-        if kind == "gpu":
-            by_bin = np.stack([np.bincount(bins, each, self.bins) for each in terms.values()])
-            return dict(zip(terms, matrices.to_host(by_bin).tolist(), strict=True))
         order = np.argsort(bins, kind="stable")
         ends = np.cumsum(np.bincount(bins, minlength=self.bins))[:-1]
-        return {name: [float(part.sum()) for part in np.split(each[order], ends)] for name, each in terms.items()}
+        by_bin = [[float(part.sum()) for part in np.split(each[order], ends)] for each in terms]
+        return dict(zip((*_TOTALS, *_BY_BIN), (float(losses.sum()), float(squares.sum()), *by_bin), strict=True))
+
+
+@matrices.fused
+def _terms(xp: Any, probability: Any, label: Any, weight: Any, eps: float) -> tuple[Any, ...]:
+    """Return weighted probabilities, labels, log losses and squared errors."""
+    clipped = xp.minimum(xp.maximum(probability, eps), 1 - eps)
+    losses = -weight * xp.where(label == 1, xp.log(clipped), xp.log1p(-clipped))
+    return weight * probability, weight * label, losses, weight * (probability - label) ** 2
 
 
 def _totals(by_bin: Sequence[Sequence[float]]) -> list[float]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.frames import matrices
+
 Run = tuple[Any, ...]
 """Distinct numbers, ascending, and for each of some columns its sum over the rows with that number."""
 
@@ -67,24 +69,29 @@ def _blocks(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def _added(columns: Sequence[Any], kinds: Sequence[np.dtype]) -> Run:
+    if not isinstance(columns[0], np.ndarray):
+        return _added_on_gpu(columns, kinds)
     order = np.argsort(columns[0], kind="stable")  # timsort: merges what is sorted already
     numbers = columns[0][order]
     first = np.ones_like(numbers, dtype=bool)
     np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
     starts = np.flatnonzero(first)
-    sums = (_sums(each[order], first, starts, kind) for each, kind in zip(columns[1:], kinds, strict=True))
+    sums = (np.add.reduceat(each[order], starts, dtype=kind) for each, kind in zip(columns[1:], kinds, strict=True))
     return numbers[starts], *sums
 
 
-def _sums(values: Any, first: Any, starts: Any, kind: np.dtype) -> Any:
-    """Return the sum from each start to the next; `first` is true at the starts."""
-    if isinstance(values, np.ndarray):
-        return np.add.reduceat(values, starts, dtype=kind)
+def _added_on_gpu(columns: Sequence[Any], kinds: Sequence[np.dtype]) -> Run:
+    """Return the run on the host, to which all columns come together."""
+    numbers, places = np.unique(columns[0], return_inverse=True)
     # CuPy's `reduceat` subtracts running sums, which would leave some weight where there is none.
-    return np.bincount(np.cumsum(first) - 1, values.astype(np.float64), len(starts)).astype(kind)
+    sums = [np.bincount(places, each.astype(np.float64), len(numbers)) for each in columns[1:]]
+    run = zip(matrices.to_host(np.stack([numbers, *sums])), (columns[0].dtype, *kinds), strict=True)
+    return tuple(column.astype(kind) for column, kind in run)
 
 
 def _sum_type(parts: Sequence[Any]) -> np.dtype:
     if parts[0].dtype.kind == "f":
         return np.dtype(np.float64)
+    if parts[0].dtype.kind == "b" and sum(map(len, parts)) < 2**32:
+        return np.dtype(np.uint32)
     return np.dtype(np.uint32 if sum(int(part.sum(dtype=np.int64)) for part in parts) < 2**32 else np.int64)

@@ -69,7 +69,7 @@ def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> No
 
 
 def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
-    grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
+    grid = FeatureGrid.of(np.abs(X).max(axis=1))
     rounded = X.copy()
     grid.round(rounded)
     high, low = np.split(grid.halves(rounded, grid.room(ROWS)), 2)
@@ -82,7 +82,7 @@ def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
 
 
 def test_margins_are_those_of_exact_arithmetic() -> None:
-    grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
+    grid = FeatureGrid.of(np.abs(X).max(axis=1))
     rounded = X.copy()
     grid.round(rounded)
     coefficients = np.random.default_rng(5).normal(size=(2, FEATURES)) / np.ldexp(1.0, grid.exponents)
@@ -94,7 +94,7 @@ def test_margins_are_those_of_exact_arithmetic() -> None:
 
 
 def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
-    grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
+    grid = FeatureGrid.of(np.abs(X).max(axis=1))
     coefficients = Coefficients.of(np.random.default_rng(6).normal(size=(3, FEATURES)), grid)
     whole = coefficients.times(grid.halves(X, grid.room(ROWS)))
     alone = [coefficients.times(grid.halves(X[:, place : place + 1], grid.room(1))) for place in range(40)]
@@ -121,7 +121,7 @@ def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(
         (source.permutation(ROWS), 9, 1, 2**13),
         (source.permutation(ROWS), 3, 4, 64),
     ):
-        monkeypatch.setitem(_exact_products._ROWS, "cpu", length)
+        monkeypatch.setattr(_exact_products._Round, "length", length)
         made = design(order, cuts, threads, weight)
         found.append(made.loss_and_gradient(coefficients, halves_of_squares, largest_loss=0.5))
     for loss, gradient in found[1:]:

@@ -290,9 +290,9 @@ def test_exact_products_are_those_of_fractions_in_any_order() -> None:
     draw = np.random.default_rng(2)
     matrix = draw.normal(size=(3, 700)) * 10.0 ** draw.integers(-3, 3, size=(3, 700)) * [[1e-9], [1.0], [1e200]]
     slices = RowSlices.of(np.abs(matrix).max(axis=1), 700, 700)
-    found = slices.join(slices.products(matrix, "cpu"))
+    found = slices.join(slices.products(matrix))
     parts = np.array_split(matrix[:, draw.permutation(700)], 5, axis=1)
-    np.testing.assert_array_equal(slices.join(sum(slices.products(part, "cpu") for part in parts)), found)
+    np.testing.assert_array_equal(slices.join(sum(slices.products(part) for part in parts)), found)
     for one, other in itertools.combinations_with_replacement(range(2), 2):
         exact = sum(Fraction(a) * Fraction(b) for a, b in zip(matrix[one], matrix[other], strict=True))
         size = np.abs(matrix[one]).max() * np.abs(matrix[other]).max()
@@ -304,7 +304,7 @@ def test_exact_products_of_numbers_far_below_the_largest_keep_40_bits() -> None:
     draw = np.random.default_rng(4)
     small = draw.normal(size=500) * 1e-6
     slices = RowSlices.of(np.ones(1), 2**13, 10**9)
-    products = slices.products(np.append(small, 1.0)[None], "cpu") - slices.products(np.ones((1, 1)), "cpu")
+    products = slices.products(np.append(small, 1.0)[None]) - slices.products(np.ones((1, 1)))
     exact = sum(Fraction(a) ** 2 for a in small)
     assert slices.join(products)[0, 0] == pytest.approx(float(exact), rel=2**-38)
 

@@ -8,7 +8,7 @@ that all points together give, to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from penstock.spmd import Rank
 from penstock.stages.training.clustering._lloyd import (
     Points,
     in_threads,
+    nearest_among,
     nearest_by,
     rounding,
     rows_at_a_time,
@@ -49,7 +50,7 @@ class Clusters:
         self._places = np.full_like(points.weight, -1, dtype=np.int64)
         self._lead = np.full_like(points.weight, -np.inf)
         """By how much the centre of a point is nearer than any other, at least."""
-        self._exact = Split.of(points.largest_weight * np.append(1.0, points.largest), points.count, points.kind)
+        self._exact = Split.of(points.largest_weight * np.append(1.0, points.largest), points.count)
         self._reach = 2 * float(points.sizes.max() if len(points.sizes) else 0.0)
         self._centres: np.ndarray | None = None
         self._sums = np.zeros(())
@@ -70,10 +71,7 @@ class Clusters:
         gains = in_threads(lambda run: self._follow(run, centres, falls), runs)
         self._sums = self._sums + np.sum([gain for gain, _ in gains], axis=0)
         self.compared = sum(compared for _, compared in gains)
-        sums = rank.allreduce(self._sums).sum(axis=0)
-        weight = sums[:, :1]
-        means: np.ndarray = np.where(weight > 0, sums[:, 1:] / np.where(weight > 0, weight, 1.0), centres)
-        return means
+        return _means(rank.allreduce(self._sums).sum(axis=0), centres)
 
     def _falls(self, centres: np.ndarray) -> np.ndarray:
         """Return by how much the lead of a point may have fallen, by its centre, since the last round."""
@@ -89,16 +87,15 @@ class Clusters:
 
     def _follow(self, run: slice, centres: np.ndarray, falls: np.ndarray) -> tuple[np.ndarray, int]:
         """Return what the clusters gain, as they are summed, in a run of points, and how many were compared."""
-        kind, columns = self._points.kind, centres.shape[1] + 1
-        lead, placed = self._lead[run], matrices.to_device(centres, kind)
-        lead -= matrices.to_device(falls, kind)[self._places[run]]
+        columns, lead = centres.shape[1] + 1, self._lead[run]
+        lead -= falls[self._places[run]]
         doubtful = run.start + np.flatnonzero(lead <= self._doubt(centres))
-        step = rows_at_a_time(kind, *centres.shape)
+        step = rows_at_a_time("cpu", *centres.shape)
         room = np.empty_like(lead, shape=(2, columns, min(step, len(lead)) if len(doubtful) else 0))
         gained = np.zeros_like(lead, shape=(2, len(centres), columns))
         for places in _pieces(doubtful, run, step):
-            gained += self._moved(places, placed, room)
-        return matrices.to_host(gained), len(doubtful)
+            gained += self._moved(places, centres, room)
+        return gained, len(doubtful)
 
     def _moved(self, places: Places, centres: Any, room: Any) -> Any:
         """Find the nearest centres of some points anew, and return what the clusters gain."""
@@ -115,6 +112,74 @@ class Clusters:
         values[0] = weight
         np.multiply(vectors, weight, out=values[1:])
         return self._exact.by_group(now, values, len(centres), spare, before)
+
+
+class PlainClusters:
+    """Clusters of the points of a GPU, which compares all of them in each round.
+
+    A round takes a few calls over millions of points. Sums are those of matrix products, in the device's own order.
+
+    Parameters
+    ----------
+    points : Points
+    """
+
+    def __init__(self, points: Points) -> None:
+        self.compared = 0
+        self._points = points
+        self._reach = float(points.sizes.max()) if len(points.sizes) else 0.0
+        self._places: Any = None
+
+    def means(self, rank: Rank, centres: np.ndarray) -> np.ndarray:
+        """Return the means of the points that are nearest to each of the centres, as `Clusters.means`."""
+        if self._places is None:
+            self._places = matrices.to_device(np.arange(len(centres))[:, None], "gpu")
+        own = np.sum(self._points.share(lambda runs: self._summed(runs, centres), len(centres)), axis=0)
+        self.compared = len(self._points.weight)
+        return _means(rank.allreduce(own), centres)
+
+    def _summed(self, runs: Sequence[slice], centres: np.ndarray) -> np.ndarray:
+        """Return of each cluster the weight, and after it the weighted sums of the vectors."""
+        sums = np.zeros((len(centres), centres.shape[1] + 1))
+        squares = (centres * centres).sum(axis=1)
+        doubt = rounding(centres.shape[1]) * (self._reach + np.sqrt(squares.max())) ** 2
+        factors, lengths = (matrices.to_device(each, "gpu") for each in (-2.0 * centres, squares[:, None]))
+        for run in runs:
+            whole = run.stop - run.start >= len(self._points.weight)
+            vectors = self._points.vectors if whole else self._points.vectors[:, run]
+            weight = self._points.weight if whole else self._points.weight[run]
+            near = _nearest(vectors, factors @ vectors + lengths, doubt, centres)
+            members = _weights_of(near, self._places, weight)
+            sums += matrices.to_host(np.column_stack([members.sum(axis=1), members @ vectors.T]))
+        return sums
+
+
+def _nearest(vectors: Any, scores: Any, doubt: float, centres: np.ndarray) -> Any:
+    """Return the place of the nearest centre of each vector, as `nearest` does; scores are as near as `doubt`."""
+    close = _are_close(scores, scores.min(axis=0), doubt)
+    near = close.argmax(axis=0)
+    if int(close.sum()) > len(near):
+        tied = np.flatnonzero(close.sum(axis=0) > 1)
+        near[tied] = nearest_among(vectors[:, tied], matrices.to_device(centres, "gpu"), close[:, tied])
+    return near
+
+
+@matrices.fused
+def _are_close(_: Any, scores: Any, best: Any, doubt: float) -> Any:
+    return scores <= best + doubt
+
+
+@matrices.fused
+def _weights_of(_: Any, near: Any, places: Any, weight: Any) -> Any:
+    """Return the weight of each point in the row of its cluster, and 0 in the others."""
+    return (near == places) * weight
+
+
+def _means(sums: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Return the means of clusters by their weights and sums; the centre of one without weight."""
+    weight = sums[:, :1]
+    means: np.ndarray = np.where(weight > 0, sums[:, 1:] / np.where(weight > 0, weight, 1.0), centres)
+    return means
 
 
 def _pieces(doubtful: Any, run: slice, step: int) -> Iterator[Places]:

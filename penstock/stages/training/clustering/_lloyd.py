@@ -19,8 +19,8 @@ from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.training.exact.sums import Split
 
-_AT_A_TIME = {"cpu": 2**17, "gpu": 2**24}
-"""Numbers held at a time: a MiB, as several such arrays fit a processor's cache; or 128, which keep a GPU busy."""
+_AT_A_TIME = {"cpu": 2**17, "gpu": 2**27}
+"""Numbers held at a time: a MiB, as several such arrays fit a processor's cache; or a GiB, as a GPU waits for calls."""
 _EPSILON = 2.0**-52
 
 Part = TypeVar("Part")
@@ -146,12 +146,13 @@ def nearest_by(vectors: Any, centres: Any, sizes: Any) -> tuple[Any, Any]:
     tied = np.flatnonzero(second <= best + doubt)
     if len(tied):
         scores[found[tied], tied] = best[tied]
-        found[tied] = _nearest_among(vectors[:, tied], centres, scores[:, tied] <= (best + doubt)[tied])
+        found[tied] = nearest_among(vectors[:, tied], centres, scores[:, tied] <= (best + doubt)[tied])
     size = sizes * sizes
     return found, np.sqrt(np.maximum(second + (size - doubt), 0.0)) - np.sqrt(np.maximum(best + (size + doubt), 0.0))
 
 
-def _nearest_among(vectors: Any, centres: Any, close: Any) -> Any:
+def nearest_among(vectors: Any, centres: Any, close: Any) -> Any:
+    """Return the place of the nearest centre of each vector, of those that are close to it."""
     places, rows = close.nonzero()
     distances = np.full_like(vectors, np.inf, shape=close.shape)
     distances[places, rows] = squared_distances(vectors[:, rows], centres[places].T)
@@ -209,7 +210,7 @@ def totals(rank: Rank, points: Points, centres: Any, largest: np.ndarray, terms:
     exact = Split.of(largest, points.count, points.kind)
 
     def summed(runs: Sequence[slice]) -> np.ndarray:
-        sums = np.zeros_like(points.weight, shape=(2, len(centres), len(largest)))
+        sums = np.zeros_like(points.weight, shape=(exact.count, len(centres), len(largest)))
         step = min(rows_at_a_time(points.kind, *centres.shape), len(points.weight))
         room = np.empty_like(points.weight, shape=(2, len(largest), step if runs else 0))
         for rows in runs:

@@ -6,7 +6,7 @@ products of distances: both go to BLAS in pieces whose products are exact, see `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ from penstock.stages.training.clustering._lloyd import Points
 from penstock.stages.training.clustering._mixture import Mixture, maximised, shares, sum_of_squares
 from penstock.stages.training.clustering._seeding import Sample
 from penstock.stages.training.exact.binary_scaling import framing, scaling_of
-from penstock.stages.training.exact.design import Rows, ToRows, one_blas_thread
+from penstock.stages.training.exact.design import Rows, ToRows, one_blas_thread, sum_on_gpu
 from penstock.stages.training.exact.gram import RowSlices
 from penstock.stages.training.exact.products import Coefficients, ProductDesign
 from penstock.stages.training.exact.sums import Split
@@ -231,8 +231,8 @@ class GaussianMixture(Trainer):
         return self.target.with_columns(frame, results, fitted, missing)
 
 
-_NUMBERS = {"cpu": 2**15, "gpu": 2**22}
-"""Features looked at together: on a CPU so few that they, their halves and their slices stay in the cache of a core."""
+_NUMBERS = 2**15
+"""Features looked at together: so few that they, their halves and their slices stay in the cache of a core."""
 
 
 class MixtureDesign(ProductDesign):
@@ -246,10 +246,9 @@ class MixtureDesign(ProductDesign):
         floor : numpy.ndarray of shape (n,)
             What is added to the variances.
         """
-        work = _Step(self, mixture)
-        sums = self._added(work, work.length)
-        products = sums[2:].reshape(2, len(mixture.weights), len(self.bounds), -1)
-        return maximised(mixture, work.slices.join(products), floor), float(sums[0] + sums[1])
+        work = _Step(self, mixture) if self.kind == "cpu" else _PlainStep(self, mixture)
+        likelihood, products = work.finished(self._added(work, work.length))
+        return maximised(mixture, products, floor), likelihood
 
     def vectors(self) -> tuple[Any, Any]:
         """Return the features of this rank's rows of a weight above 0, and the weights of these rows."""
@@ -278,14 +277,13 @@ class _Step:
 
     def __init__(self, design: MixtureDesign, mixture: Mixture) -> None:
         self.grid, self.mixture = design.grid, mixture
-        self.length = max(_NUMBERS[design.kind] // len(design.bounds), 64)
-        last = -np.einsum("kij,kj->ki", mixture.whitening, mixture.means)
-        whitening = np.concatenate([mixture.whitening, last[:, :, None]], axis=2)
+        self.length = max(_NUMBERS // len(design.bounds), 64)
+        whitening = _affine(mixture)
         self.coefficients = [Coefficients.of(each, design.grid) for each in whitening]
-        self.centres = np.concatenate([mixture.means, np.zeros((len(mixture.means), 1))], axis=1)
+        self.centres = _centres(mixture)
         reach = design.bounds + np.abs(self.centres).max(axis=0)
         self.slices = RowSlices.of(reach * np.sqrt(design.largest_weight), self.length, design.total)
-        self.likelihoods = Split.of(self._largest(design, whitening), design.total, design.kind)
+        self.likelihoods = Split.of(self._largest(design, whitening), design.total)
 
     def _largest(self, design: MixtureDesign, whitening: np.ndarray) -> np.ndarray:
         """Return what no weighted log-likelihood of a row exceeds in size."""
@@ -300,22 +298,69 @@ class _Step:
         products = np.zeros((2, count, width, len(self.slices.pairs) * width))
         room = self.grid.room(self.length if parts else 0)
         for rows in parts:
-            likely, logs = shares(self._log_densities(self.grid.halves(rows.x, room)))
+            halves = self.grid.halves(rows.x, room)
+            squares = [sum_of_squares(each.times(halves)) for each in self.coefficients]
+            likely, logs = shares(_log_densities(self.mixture, squares))
             likelihood += self.likelihoods.sums(rows.weighted(logs)[None])
             for place, distances in enumerate(self._distances(rows, np.sqrt(rows.weighted(likely)))):
                 products[:, place] += self.slices.products_of(distances)
         return np.concatenate([likelihood.ravel(), products.ravel()])
 
-    def _log_densities(self, halves: Any) -> Any:
-        squares = [sum_of_squares(each.times(halves)) for each in self.coefficients]
-        return np.stack([float(most) - each / 2 for most, each in zip(self.mixture.peaks, squares, strict=True)])
+    def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log-likelihood, and the products of each component."""
+        products = sums[2:].reshape(2, *self.centres.shape, -1)
+        return float(sums[0] + sums[1]), self.slices.join(products)
 
-    def _distances(self, rows: Rows, roots: Any) -> Any:
-        """Yield the distances from each mean, and a 1, times the root of the share, divided as slices want them."""
+    def _distances(self, rows: Rows, roots: Any) -> Iterator[Any]:
+        """Yield what `_apart` does, divided as slices want them."""
         units = np.ldexp(1.0, -self.slices.exponents)[:, None]
-        divided = rows.x * matrices.to_device(units, self.grid.kind)
-        centres = matrices.to_device(self.centres[:, :, None] * units, self.grid.kind)
-        for centre, root in zip(centres, roots, strict=True):
-            apart = divided - centre
-            apart *= root
-            yield apart
+        yield from _apart(rows.x * units, self.centres[:, :, None] * units, roots)
+
+
+class _PlainStep:
+    """One pass over the rows of a GPU, fragment by fragment."""
+
+    def __init__(self, design: MixtureDesign, mixture: Mixture) -> None:
+        self.mixture, self.length = mixture, design.total
+        self.whitening = matrices.to_device(_affine(mixture), "gpu")
+        self.centres = matrices.to_device(_centres(mixture)[:, :, None], "gpu")
+
+    def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
+        """Return the log-likelihood, and after it the products of components one by one."""
+        components, width = self.whitening.shape[0], self.whitening.shape[2]
+        return sum_on_gpu(parts, self._of_fragment, (1 + components * width * width,))
+
+    def _of_fragment(self, rows: Rows) -> Any:
+        squares = [np.square(each @ rows.x).sum(axis=0) for each in self.whitening]
+        likely, logs = shares(_log_densities(self.mixture, squares))
+        apart = _apart(rows.x, self.centres, np.sqrt(rows.weighted(likely)))
+        return np.concatenate([rows.weighted(logs).sum(), *(each @ each.T for each in apart)], axis=None)
+
+    def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log-likelihood, and the products of each component."""
+        width = self.whitening.shape[2]
+        return float(sums[0]), sums[1:].reshape(-1, width, width)
+
+
+def _affine(mixture: Mixture) -> np.ndarray:
+    """Return whitening matrices of features and a 1, of shape (components, features, features + 1)."""
+    last = -np.einsum("kij,kj->ki", mixture.whitening, mixture.means)
+    return np.concatenate([mixture.whitening, last[:, :, None]], axis=2)
+
+
+def _centres(mixture: Mixture) -> np.ndarray:
+    """Return the means and a 0."""
+    return np.concatenate([mixture.means, np.zeros((len(mixture.means), 1))], axis=1)
+
+
+def _log_densities(mixture: Mixture, squares: Sequence[Any]) -> Any:
+    """Return the logarithm of share times density of each component at each row, from its squared distance."""
+    return np.stack([float(most) - each / 2 for most, each in zip(mixture.peaks, squares, strict=True)])
+
+
+def _apart(x: Any, centres: Any, roots: Any) -> Iterator[Any]:
+    """Yield the distances from each mean, and a 1, times the root of the share."""
+    for centre, root in zip(centres, roots, strict=True):
+        apart = x - centre
+        apart *= root
+        yield apart

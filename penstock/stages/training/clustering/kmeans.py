@@ -25,7 +25,7 @@ from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, Table
 from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.clustering import _lloyd, _seeding
-from penstock.stages.training.clustering._clusters import Clusters
+from penstock.stages.training.clustering._clusters import Clusters, PlainClusters
 from penstock.stages.training.clustering._seeding import centres_of, has_origin, plain_centres
 from penstock.stages.training.exact.binary_scaling import rounded_mean
 from penstock.stages.training.exact.design import one_blas_thread
@@ -236,7 +236,7 @@ class KMeans(Trainer):
     ) -> tuple[np.ndarray, int]:
         """Return the centres and the number of rounds; centres are rounded as they are stored, before they are used."""
         centres, rounds = self._begin(rank, points, origin, start)
-        clusters = Clusters(points)
+        clusters = Clusters(points) if points.kind == "cpu" else PlainClusters(points)
         while rounds < self.max_iter:
             before, centres, rounds = centres, self._moved(rank, clusters, centres - origin) + origin, rounds + 1
             squared = float(_lloyd.squared_distances(before.T, centres.T).max())
@@ -248,7 +248,7 @@ class KMeans(Trainer):
                 rank.save(rounds, centres.tobytes())
         return centres, rounds
 
-    def _moved(self, rank: Rank, clusters: Clusters, centres: np.ndarray) -> np.ndarray:
+    def _moved(self, rank: Rank, clusters: Clusters | PlainClusters, centres: np.ndarray) -> np.ndarray:
         """Return the means of the clusters; of directions, their direction, unless they cancel."""
         found = clusters.means(rank, centres)
         if not self._by_angle:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from penstock.frames import Kind
-from penstock.frames import matrices as arrays
+from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.classes import coded_label
 from penstock.stages.training.exact.sums import Split
@@ -127,7 +127,7 @@ class ToRows:
 
 
 def _vector(frame: nw.DataFrame, name: str) -> Any:
-    return arrays.to_matrix(frame, (name,), "float64")[:, 0]
+    return matrices.to_matrix(frame, (name,), "float64")[:, 0]
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -189,14 +189,14 @@ class Design:
         widths = [len(bound) for bound in bounds]
 
         def summed(parts: Sequence[Rows]) -> np.ndarray:
-            total = np.zeros((2, sum(widths)))
+            total = np.zeros((splits[0].count, sum(widths)))
             for rows in parts:
-                matrices = zip(splits, terms(rows), strict=True)
-                total += np.concatenate([split.sums(matrix) for split, matrix in matrices], axis=1)
+                pairs = zip(splits, terms(rows), strict=True)
+                total += np.concatenate([split.sums(matrix) for split, matrix in pairs], axis=1)
             return total
 
-        high, low = self._added(summed, self._length(sum(widths)))
-        return np.split(high + low, np.cumsum(widths)[:-1])
+        sums = self._added(summed, self._length(sum(widths))).sum(axis=0)
+        return np.split(sums, np.cumsum(widths)[:-1])
 
     def agreed(self, values: np.ndarray) -> np.ndarray:
         """Return rank 0's values: processors of different kinds may round the same equations in different ways."""
@@ -220,8 +220,14 @@ class Design:
 
     def _blocks(self, length: int) -> Iterator[Rows]:
         for rows in self._rows:
-            for begin in range(0, rows.x.shape[1], length):
-                yield rows.part(begin, begin + length)
+            count = rows.x.shape[1]
+            starts = range(0, count, length)
+            yield from [rows] if 0 < count <= length else (rows.part(start, start + length) for start in starts)
+
+
+def sum_on_gpu(parts: Sequence[Rows], function: Callable[[Rows], Any], shape: tuple[int, ...]) -> np.ndarray:
+    """Return the sum of the arrays of a shape that a function makes of fragments on a GPU; one copy to the host."""
+    return matrices.to_host(reduce(np.add, map(function, parts))) if parts else np.zeros(shape)
 
 
 @dataclass(frozen=True)
@@ -240,12 +246,12 @@ class Totals:
     def of(cls, design: Design, scaling: Scaling, classes: int) -> Totals:
         """Add them up; every rank calls it."""
         features, largest = len(scaling.mean), design.largest_weight
-        codes = arrays.to_device(np.arange(float(classes))[:, None], design.kind)
+        codes = matrices.to_device(np.arange(float(classes))[:, None], design.kind)
         if not design.weighted:
             (of_classes,) = design.sums(lambda rows: [codes == rows.label], [np.ones(classes)])
             return cls(float(of_classes.sum()), of_classes, np.ones(features))
         offset = (scaling.mean - scaling.shift) / scaling.divisor
-        middle = arrays.to_device(offset[:, None], design.kind)
+        middle = matrices.to_device(offset[:, None], design.kind)
 
         def terms(rows: Rows) -> list[Any]:
             x, weight = rows.x[:features] - middle, rows.weighted(rows.label[None] * 0.0 + 1.0)

@@ -17,8 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock.frames import Kind, matrices
-from penstock.stages.training.exact.design import Design, Rows
+from penstock.stages.training.exact.design import Design, Rows, sum_on_gpu
 
 _BITS = 60
 _MANTISSA = 53
@@ -59,7 +58,7 @@ class RowSlices:
     def _others(self, one: int) -> range:
         return range(one, min(self.count, self.count + 1 - one))
 
-    def products(self, matrix: Any, kind: Kind) -> np.ndarray:
+    def products(self, matrix: np.ndarray) -> np.ndarray:
         """Return the products of slices of a matrix, pair beside pair, in two parts; both may be added without error.
 
         Parameters
@@ -70,9 +69,9 @@ class RowSlices:
         -------
         numpy.ndarray of shape (2, ..., rows, pairs * rows)
         """
-        return self.products_of(matrix * matrices.to_device(np.ldexp(1.0, -self.exponents)[..., None], kind))
+        return self.products_of(matrix * np.ldexp(1.0, -self.exponents)[..., None])
 
-    def products_of(self, divided: Any) -> np.ndarray:
+    def products_of(self, divided: np.ndarray) -> np.ndarray:
         """Return the products of a matrix that was divided by ``2**exponents``, which is written over."""
         rows, slices = divided.shape[-2], self._cut(divided)
         each = [
@@ -80,7 +79,7 @@ class RowSlices:
             for one in range(self.count)
             if self._others(one)
         ]
-        exact = matrices.to_host(np.concatenate(each, axis=-1))
+        exact = np.concatenate(each, axis=-1)
         large = self._large.repeat(rows)
         coarse = (exact + large) - large
         return np.stack([coarse, exact - coarse])
@@ -129,7 +128,7 @@ class GramDesign(Design):
         Parameters
         ----------
         terms : callable
-            Makes A of some rows; it is asked twice, for the largest numbers and for the numbers.
+            Makes A of some rows; on a CPU it is asked twice, for the largest numbers and for the numbers.
         count : int
             How many rows A has.
 
@@ -138,6 +137,19 @@ class GramDesign(Design):
         numpy.ndarray of shape (count, count), or None
             None when a number in A, or in the result, is not finite.
         """
+        found = self._exact(terms, count) if self.kind == "cpu" else self._plain(terms, count)
+        return None if found is None or not np.isfinite(found).all() else found
+
+    def _plain(self, terms: Terms, count: int) -> np.ndarray:
+        """Return the product on a GPU, in whose sums a number that is not finite stays."""
+
+        def product(rows: Rows) -> Any:
+            matrix = terms(rows)
+            return matrix @ matrix.T
+
+        return self._added(lambda parts: sum_on_gpu(parts, product, (count, count)), self.total)
+
+    def _exact(self, terms: Terms, count: int) -> np.ndarray | None:
         largest = self._largest(terms, count)
         if not np.isfinite(largest).all():
             return None
@@ -146,17 +158,16 @@ class GramDesign(Design):
         def products(parts: Sequence[Rows]) -> np.ndarray:
             total = np.zeros((2, count, len(slices.pairs) * count))
             for rows in parts:
-                total += slices.products(terms(rows), self.kind)
+                total += slices.products(terms(rows))
             return total
 
-        found = slices.join(self._added(products, self._length(count)))
-        return found if np.isfinite(found).all() else None
+        return slices.join(self._added(products, self._length(count)))
 
     def _largest(self, terms: Terms, count: int) -> np.ndarray:
         """Return the largest absolute value of each row of A, NaN where there is one; the same on every rank."""
 
         def largest(parts: Sequence[Rows]) -> np.ndarray:
-            found = [matrices.to_host(np.abs(terms(rows)).max(axis=-1)) for rows in parts if rows.x.shape[1]]
+            found = [np.abs(terms(rows)).max(axis=-1) for rows in parts if rows.x.shape[1]]
             most: np.ndarray = np.max([np.zeros(count), *found], axis=0)
             return most
 

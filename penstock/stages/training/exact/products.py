@@ -23,8 +23,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock.frames import Kind, matrices
-from penstock.stages.training.exact.design import Design, Rows, ToRows
+from penstock.frames import matrices
+from penstock.stages.training.exact.design import Design, Rows, ToRows, sum_on_gpu
 from penstock.stages.training.exact.sums import Split
 
 _HALF = 25
@@ -32,11 +32,14 @@ _HALF = 25
 _MANTISSA = 53
 _BITS, _BITS_OF_LOW = 47, 23
 _LOSSES = 2**16
-_ROWS = {"cpu": 2**13, "gpu": 2**18}
+_ROWS = 2**13
 """How many rows are multiplied together: few enough for the cache of a core, many enough that calls cost little."""
 
 Loss = Callable[[Any, Any], tuple[Any, Any]]
-"""Gives, of margins of shape (outputs, rows) and labels, the loss of each row and its derivatives by the margins."""
+"""Gives, of margins of shape (outputs, rows) and labels, the loss of each row and its derivatives by the margins.
+
+Losses have shape (rows,) or (1, rows).
+"""
 
 
 @dataclass(frozen=True)
@@ -104,20 +107,19 @@ class FeatureGrid:
     """What features are multiples of, from bounds on their sizes; ``exponents`` of powers of two that are larger."""
 
     exponents: np.ndarray
-    kind: Kind
 
     @classmethod
-    def of(cls, bounds: np.ndarray, kind: Kind) -> Self:
+    def of(cls, bounds: np.ndarray) -> Self:
         """Return the grid for features no larger than `bounds`."""
-        return cls(np.frexp(bounds)[1], kind)
+        return cls(np.frexp(bounds)[1])
 
-    def round(self, x: Any) -> None:
+    def round(self, x: np.ndarray) -> None:
         """Round features in place, which are rows of `x`."""
         large = self._large(1)
         x += large
         x -= large
 
-    def halves(self, x: Any, room: Any) -> Any:
+    def halves(self, x: np.ndarray, room: np.ndarray) -> np.ndarray:
         """Return the high halves of features that were rounded, and below them the low ones.
 
         They are written into `room`: new memory for each block would cost more than what is computed there.
@@ -130,12 +132,13 @@ class FeatureGrid:
         np.subtract(x, high, out=low)
         return both
 
-    def room(self, rows: int) -> Any:
+    def room(self, rows: int) -> np.ndarray:
         """Return an array for the halves of so many rows."""
-        return matrices.empty((2 * len(self.exponents), rows), self.kind)
+        return np.empty((2 * len(self.exponents), rows))
 
-    def _large(self, above: int) -> Any:
-        return matrices.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
+    def _large(self, above: int) -> np.ndarray:
+        large: np.ndarray = np.ldexp(1.5, self.exponents + above)[:, None]
+        return large
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +159,7 @@ class Coefficients:
             np.concatenate(NumberSlices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
             for total in (_BITS, _BITS_OF_LOW)
         )
-        return cls(matrices.to_device(high, grid.kind), matrices.to_device(low, grid.kind), len(coefficients))
+        return cls(high, low, len(coefficients))
 
     def times(self, halves: Any) -> Any:
         """Return the products with features, of shape (outputs, rows)."""
@@ -225,11 +228,11 @@ class ProductDesign(Design):
     @cached_property
     def grid(self) -> FeatureGrid:
         """What features are multiples of."""
-        return FeatureGrid.of(self.bounds, self.kind)
+        return FeatureGrid.of(self.bounds)
 
     def _read(self, convert: ToRows) -> list[Rows]:
         read = super()._read(convert)
-        for rows in read:
+        for rows in read if self.kind == "cpu" else []:
             self.grid.round(rows.x)
         return read
 
@@ -243,21 +246,46 @@ class ProductDesign(Design):
     def losses_and_gradients(self, asked: Sequence[LossAt]) -> list[tuple[float, np.ndarray]]:
         """Return of several losses what `loss_and_gradient` returns of each, from one pass over the rows.
 
-        Products are exact, so that it makes no difference which of them are made together.
+        Products are exact, so that it makes no difference which of them are made together. On a GPU they are not.
         """
-        work = _Round(self, asked)
+        work = _Round(self, asked) if self.kind == "cpu" else _PlainRound(self, asked)
         return work.finished(self._added(work, work.length))
+
+
+class _PlainRound:
+    """One evaluation of some losses and their gradients over the rows of a GPU, fragment by fragment."""
+
+    def __init__(self, design: ProductDesign, asked: Sequence[LossAt]) -> None:
+        self.asked, self.length = asked, design.total
+        self.coefficients = [matrices.to_device(each.coefficients, "gpu") for each in asked]
+        self.ends = list(accumulate(each.coefficients.size + 1 for each in asked))
+
+    def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
+        """Return the sum of each loss, and after it that of its gradients."""
+        return sum_on_gpu(parts, self._of_fragment, (self.ends[-1],))
+
+    def _of_fragment(self, rows: Rows) -> Any:
+        sums = []
+        for each, coefficients in zip(self.asked, self.coefficients, strict=True):
+            losses, towards = each.loss(coefficients @ rows.x, rows.label)
+            sums += [rows.weighted(losses).sum(), rows.weighted(towards) @ rows.x.T]
+        return np.concatenate(sums, axis=None)
+
+    def finished(self, sums: np.ndarray) -> list[tuple[float, np.ndarray]]:
+        """Return the sum of each loss and that of its gradients."""
+        return [(float(each[0]), each[1:]) for each in np.split(sums, self.ends[:-1])]
 
 
 class _Round:
     """One evaluation of some losses and their gradients over the rows of a rank."""
 
+    length = _ROWS
+
     def __init__(self, design: ProductDesign, asked: Sequence[LossAt]) -> None:
         self.grid, self.asked = design.grid, asked
-        self.length = _ROWS[design.kind]
         self.coefficients = CoefficientSets.of([each.coefficients for each in asked], design.grid)
         largest = np.array([design.largest_weight * each.largest_loss for each in asked])
-        self.losses = Split.of(largest, design.total, design.kind)
+        self.losses = Split.of(largest, design.total)
         self.residuals = NumberSlices.of(design.largest_weight, self.length, _BITS)
         units = np.array(self.residuals.units)[:, None]
         halves = np.append(self.grid.exponents, self.grid.exponents - _HALF - 1)
@@ -267,7 +295,7 @@ class _Round:
     def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
         """Return two parts of each sum, one after the other; those of several ranks may be added."""
         sums = np.zeros((2, len(self.large), self.coefficients.outputs, 2 * len(self.grid.exponents)))
-        losses = matrices.empty((len(self.asked), sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
+        losses = np.empty((len(self.asked), sum(rows.x.shape[1] for rows in parts)))
         room, end = self.grid.room(self.length if parts else 0), 0
         for rows in parts:
             halves = self.grid.halves(rows.x, room)
@@ -286,7 +314,7 @@ class _Round:
     def _products(self, residuals: Sequence[Any], halves: Any) -> np.ndarray:
         """Return the products of each slice, of shape (slices, outputs, 2 * features)."""
         slices = np.concatenate(self.residuals.cut(np.concatenate(residuals)))
-        products = matrices.to_host(np.concatenate([slices @ half.T for half in _parted(halves)], axis=1))
+        products = np.concatenate([slices @ half.T for half in _parted(halves)], axis=1)
         return products.reshape(len(self.large), self.coefficients.outputs, -1)
 
     def _summed(self, losses: Any) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,12 @@ class Split:
 
     Parameters
     ----------
-    large, small : numpy.ndarray or cupy.ndarray of shape (n_sums, 1), float64
+    large, small : numpy.ndarray of shape (n_sums, 1), float64
+
+    Attributes
+    ----------
+    count : int
+        Parts of a term.
 
     Examples
     --------
@@ -37,15 +42,18 @@ class Split:
 
     large: Any
     small: Any
+    count: ClassVar[int] = 2
 
     @classmethod
-    def of(cls, bound: np.ndarray, terms: int, kind: Kind = "cpu") -> Self:
+    def of(cls, bound: np.ndarray, terms: int, kind: Kind = "cpu") -> Split:
         """Return the split for sums of at most so many terms, over all ranks, none of which exceeds `bound` in size."""
+        if kind == "gpu":
+            return Unsplit(None, None)
         exponent = np.frexp(2.0 * terms * bound)[1]
         numbers = np.ldexp(1.5, exponent), np.ldexp(1.5, exponent + int(terms).bit_length() - 52)
-        return cls(*(matrices.to_device(each[:, None], kind) for each in numbers))
+        return cls(*(each[:, None] for each in numbers))
 
-    def parts(self, terms: Any, high: Any = None, low: Any = None) -> tuple[Any, Any]:
+    def parts(self, terms: Any, high: Any = None, low: Any = None) -> tuple[Any, ...]:
         """Return both parts of terms, of shape (n_sums, n_terms), written to `high` and `low` where these are given.
 
         New memory for each call would cost more than the cut; `low` may be the terms themselves.
@@ -58,7 +66,7 @@ class Split:
         return high, low
 
     def sums(self, terms: Any) -> np.ndarray:
-        """Return the sums of both parts, of shape (2, n_sums); those of several ranks may be added."""
+        """Return the sums of all parts, of shape (count, n_sums); those of several ranks may be added."""
         return matrices.to_host(np.stack([part.sum(axis=1) for part in self.parts(terms)]))
 
     def by_group(
@@ -69,7 +77,7 @@ class Split:
         room: Any | None = None,
         before: Any | None = None,
     ) -> Any:
-        """Return the sums of both parts, of shape (2, n_groups, n_sums); those of several ranks may be added.
+        """Return the sums of all parts, of shape (count, n_groups, n_sums); those of several ranks may be added.
 
         Parameters
         ----------
@@ -85,6 +93,15 @@ class Split:
         # A GPU would tell the host the largest group before each count.
         add = _by_bins if n_groups > _BY_PRODUCT and isinstance(groups, np.ndarray) else _by_product
         return add(groups, self.parts(values, room, values), n_groups, before)
+
+
+class Unsplit(Split):
+    """Sums in the order of a GPU, which differ in their last digits: a call for each in place of six."""
+
+    count = 1
+
+    def parts(self, terms: Any, high: Any = None, low: Any = None) -> tuple[Any, ...]:
+        return (terms,)
 
 
 def _by_bins(groups: np.ndarray, parts: tuple[np.ndarray, ...], n_groups: int, before: np.ndarray | None) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.frames import matrices
 from penstock.stages.training.exact.products import Loss, LossAt, ProductDesign
 from penstock.stages.training.linear._quasi_newton import Course, Descent
 from penstock.stages.training.linear._sparse_design import SparseDesign
@@ -70,13 +71,14 @@ def _evaluated(asked: Mapping[int, tuple[Objective, np.ndarray]]) -> dict[int, t
     return values
 
 
-def binomial(margins: Any, label: Any) -> tuple[Any, Any]:
+@matrices.fused
+def binomial(xp: Any, margins: Any, label: Any) -> tuple[Any, Any]:
     """Return the log loss of each row and its derivative by the margin; exact to rounding also where it is tiny."""
     sign = 2.0 * label - 1.0
-    towards = sign * margins[0]
-    small = np.exp(-np.abs(towards))
-    losses = np.log1p(small) + np.maximum(-towards, 0.0)
-    return losses, (-sign * np.where(towards >= 0, small, 1.0) / (1.0 + small))[None]
+    towards = sign * margins
+    small = xp.exp(-xp.abs(towards))
+    losses = xp.log1p(small) + xp.maximum(-towards, 0.0)
+    return losses, -sign * xp.where(towards >= 0, small, 1.0) / (1.0 + small)
 
 
 def multinomial(margins: Any, label: Any) -> tuple[Any, Any]:

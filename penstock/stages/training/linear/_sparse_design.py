@@ -246,7 +246,7 @@ class SparseDesign:
             for rows in parts:
                 margins = np.ascontiguousarray((rows.x @ slopes).T)
                 each, residuals = loss(margins, rows.label)
-                lost += losses.sums(rows.weighted(each)[None])
+                lost += losses.sums(rows.weighted(each).reshape(1, -1))
                 for residual, total in zip(rows.weighted(residuals), sums, strict=True):
                     add_by_column(of_columns, rows.x, rows.spread(residual) * rows.x.data, total)
             return np.concatenate([lost.ravel(), sums.ravel()])

@@ -184,7 +184,8 @@ class ToBatch:
     def _labels(self, frame: nw.DataFrame) -> Any:
         if self.classes is not None:
             self._refuse_unknown(frame, self.classes)
-        label = float32_matrix(frame.select(coded_label(self.label, self.classes)), (self.label,))[:, 0]
+        to_matrix = float32_matrix if self.classes is None else matrices.to_matrix
+        label = to_matrix(frame.select(coded_label(self.label, self.classes)), (self.label,))[:, 0]
         if not self.one_hot or self.classes is None:
             return label
         places = matrices.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
