@@ -208,7 +208,7 @@ class _Loader:
         demand(PIPELINE, lambda: _check_listed(listed))
         kinds = [lookup(entry["stage"], more) for entry in listed]
         made = [_make(kind, entry, more) for kind, entry in zip(kinds, listed, strict=True)]
-        return demand(PIPELINE, lambda: _named(made, [entry.get("name") for entry in listed]))  # type: ignore[no-any-return]
+        return demand(PIPELINE, lambda: _named(made, [entry.get("name") for entry in listed]))
 
     def fitted(self, number: int, stage: Stage) -> Fitted:
         """Return what a stage learned."""
@@ -223,8 +223,7 @@ class _Loader:
             raise ArtifactError(f"{path} is no object", path=path)
         demand(path, lambda: check_sizes(stage, document))
         names = _inputs(stage, document)
-        state: Fitted = decode(document, part)
-        return state
+        return decode(document, part)
 
     def statistics(self, number: int) -> Stored:
         """Return the statistics of a stage that the model keeps, if any."""
@@ -302,8 +301,7 @@ def _make(kind: type[Stage], entry: Mapping[str, Any], more: Mapping[str, type[S
             stage=name,
         )
     parameters = {key: _nested(value, more) for key, value in entry["parameters"].items()}
-    stage: Stage = decode_parameters(name, parameters, kind.from_parameters)
-    return stage
+    return decode_parameters(name, parameters, kind.from_parameters)
 
 
 def _nested(value: Any, more: Mapping[str, type[Stage]]) -> Any:

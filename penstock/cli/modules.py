@@ -96,7 +96,7 @@ def strict_parameters(kind: Any, path: Path) -> type[BaseModel]:
             hint='Without extra="forbid" a parameter with a typing error in its name would be left out in silence.',
             path=str(path),
         )
-    return kind  # type: ignore[no-any-return]
+    return kind
 
 
 def _run(path: Path) -> ModuleType:

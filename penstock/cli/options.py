@@ -85,5 +85,4 @@ def _words(option: str, value: object) -> list[str]:
 
 
 def _option(field: Field[Any]) -> str:
-    option: str = field.metadata.get("option", f"--{field.name.replace('_', '-')}")
-    return option
+    return field.metadata.get("option", f"--{field.name.replace('_', '-')}")

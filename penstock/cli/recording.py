@@ -94,8 +94,7 @@ def configuration(request: JobRequest) -> dict[str, Any]:
     """Return what a request says that differs from its defaults, as plain values without secrets."""
     given = {each.name: getattr(request, each.name) for each in fields(request)}
     changed = {each.name: given[each.name] for each in fields(request) if given[each.name] != each.default}
-    hidden: dict[str, Any] = hide({name: _plain(value) for name, value in changed.items()})
-    return hidden
+    return hide({name: _plain(value) for name, value in changed.items()})
 
 
 def _plain(value: Any) -> Any:

@@ -75,8 +75,7 @@ def usual_progress() -> Progress:
     """Return the progress of an engine that is given none: bars in IPython and its notebooks, else log lines."""
     shell = sys.modules["IPython"].get_ipython() if sys.modules.get("IPython") else None
     if hasattr(shell, "kernel"):
-        progress: Progress = import_module("penstock.report.notebook.progress").NotebookProgress(shell)
-        return progress
+        return import_module("penstock.report.notebook.progress").NotebookProgress(shell)
     return Progress() if shell is None else RichProgress()
 
 

@@ -131,8 +131,7 @@ class QueryEngine(ABC):
 
 def as_lazy(native: Any) -> nw.LazyFrame:
     """Return a lazy frame of an engine's own as one of Narwhals."""
-    frame: nw.LazyFrame = nw.from_native(native)
-    return frame
+    return nw.from_native(native)
 
 
 def with_windows(

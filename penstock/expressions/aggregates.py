@@ -158,8 +158,7 @@ class _Apart:
                 hint='Write nw.col("x").quantile(0.9, interpolation="linear").',
                 stage=self._verb,
             )
-        made: nw.Expr = getattr(nw.col(name), given)()
-        return made
+        return getattr(nw.col(name), given)()
 
     def _outer(self, expression: nw.Expr, name: str) -> tuple[nw.Expr, bool]:
         """Return an expression over aggregates, and whether all that it reads are such."""

@@ -69,8 +69,7 @@ def exact(name: str, left: nw.Expr, right: nw.Expr, kinds: Sequence[Any], *, may
     if name == "__truediv__":
         left = left.cast(nw.Decimal(DIGITS, quotient_scale(*scales)))
     divisor = nw.when(right != 0).then(right) if may_be_zero else right
-    quotient: nw.Expr = getattr(operator, name)(left, divisor)
-    return quotient
+    return getattr(operator, name)(left, divisor)
 
 
 def _product(left: nw.Expr, right: nw.Expr, kinds: Sequence[Any], scale: int) -> nw.Expr:

@@ -267,8 +267,7 @@ def log1p(frame: Frame, columns: Mapping[str, str]) -> Frame:
     [0.0, 1e-20]
     """
     logs = [pl.col(name).cast(pl.Float64).log1p().alias(out) for name, out in columns.items()]
-    made: Frame = nw.from_native(nw.to_native(frame).with_columns(logs))
-    return made
+    return nw.from_native(nw.to_native(frame).with_columns(logs))
 
 
 def present(frame: nw.DataFrame, form: str) -> Any:

@@ -237,8 +237,7 @@ def with_rows(native: Any, names: Sequence[str], rows: Any, dtypes: Mapping[str,
 
 def null_counts(native: Any, columns: Sequence[str]) -> list[int]:
     """Return how many values of each column are null."""
-    counts: list[int] = native[list(columns)].isna().sum().to_numpy().tolist()
-    return counts
+    return native[list(columns)].isna().sum().to_numpy().tolist()
 
 
 def elements(native: Any, names: Sequence[str]) -> Any:

@@ -40,8 +40,7 @@ def encode(
     else:
         kinds = {name: _category(values) for name, values in known.items()}
         made = cudf.encode(native, kinds, unseen, missing or {})
-    encoded: Frame = nw.from_native(made)
-    return encoded
+    return nw.from_native(made)
 
 
 def _encode_polars(

@@ -79,8 +79,7 @@ def murmur3_text(text: str, seed: int = SEED) -> int:
     data = text.encode()
     whole = len(data) & ~3
     state = _absorbed(seed, data[:whole])
-    hashed: int = _finished(state, int.from_bytes(data[whole:], "little"), len(data))
-    return hashed
+    return _finished(state, int.from_bytes(data[whole:], "little"), len(data))
 
 
 def bucket(hashes: Any, num_buckets: int) -> Any:

@@ -126,8 +126,7 @@ def distinct(frame: nw.DataFrame, lists: str) -> np.ndarray:
     [2, 0]
     """
     counts = nw.to_native(frame).select(pl.col(lists).list.n_unique().cast(pl.Int64))
-    values: np.ndarray = counts.to_series().to_numpy()
-    return values
+    return counts.to_series().to_numpy()
 
 
 def hits(frame: nw.DataFrame, ranked: str, wanted: str) -> Iterator[np.ndarray]:

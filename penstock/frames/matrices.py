@@ -103,8 +103,7 @@ def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:
     >>> list_lengths(frames.from_arrow(pa.table({"v": [[1.0, 2.0], None, []]})), "v")
     array([ 2, -1,  0])
     """
-    lengths: np.ndarray = pc.list_value_length(_lists(frame, name)).cast(pa.int64()).fill_null(-1).to_numpy()
-    return lengths
+    return pc.list_value_length(_lists(frame, name)).cast(pa.int64()).fill_null(-1).to_numpy()
 
 
 def lists_to_matrix(frame: nw.DataFrame, name: str, width: int, dtype: str = "float32") -> Any:

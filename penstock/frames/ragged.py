@@ -55,20 +55,17 @@ class Ragged:
     @property
     def lengths(self) -> np.ndarray:
         """How many elements each list has, int64."""
-        lengths: np.ndarray = np.diff(self.offsets)
-        return lengths
+        return np.diff(self.offsets)
 
     @property
     def rows(self) -> np.ndarray:
         """The number of the list that each element is in, int64."""
-        rows: np.ndarray = np.repeat(np.arange(len(self.missing)), self.lengths)
-        return rows
+        return np.repeat(np.arange(len(self.missing)), self.lengths)
 
     @property
     def places(self) -> np.ndarray:
         """The place of each element in its list, int64, from 0."""
-        places: np.ndarray = np.arange(len(self.elements)) - np.repeat(self.offsets[:-1], self.lengths)
-        return places
+        return np.arange(len(self.elements)) - np.repeat(self.offsets[:-1], self.lengths)
 
     def keep(self, kept: np.ndarray) -> Ragged:
         """Return the lists with those elements alone for which `kept`, a mask, is true."""

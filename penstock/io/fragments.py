@@ -246,8 +246,7 @@ def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
     >>> int(hash_rows(np.arange(1, dtype=np.uint64), seed=1234567)[0] * 2**53) == 6457827717110365317 >> 11
     True
     """
-    unit: np.ndarray = (random_bits(rows, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return unit
+    return (random_bits(rows, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def random_bits(rows: np.ndarray, seed: int) -> np.ndarray:

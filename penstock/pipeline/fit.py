@@ -86,8 +86,7 @@ class Fit:
                 while True:
                     work = course.send(self._gather(work) if isinstance(work, Pass) else self._train(work))
             except StopIteration as end:
-                fitted: tuple[Fitted, ...] = end.value
-                return fitted
+                return end.value
 
     def course(self) -> Generator[Pass | Training, Any, tuple[Fitted, ...]]:
         """Yield what has to be done with rows, and take the answers; return what each stage learned.

@@ -88,8 +88,7 @@ class RowScorer:
             frame = apply(frame, log)
         if len(frame) != table.num_rows:
             raise _left_out(log)
-        made: list[dict[str, Any]] = frames.to_arrow(frame.select(list(self.columns))).to_pylist()
-        return made
+        return frames.to_arrow(frame.select(list(self.columns))).to_pylist()
 
     def _by_columns(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table | None:
         """Return the rows made column by column, which is quicker; None where a row is to be refused."""

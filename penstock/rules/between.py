@@ -75,8 +75,7 @@ class Between(ColumnRule, RowRule):
         column = nw.col(self.column)
         below = [] if self.least is None else [column < self.least]
         above = [] if self.most is None else [column > self.most]
-        broken: nw.Expr = reduce(or_, below + above)
-        return broken
+        return reduce(or_, below + above)
 
     def observed(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """Return the smallest and the largest value, None where all are null."""

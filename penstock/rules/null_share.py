@@ -57,8 +57,7 @@ class NullShare(ColumnRule, RowRule):
 
     def observed(self, results: Mapping[str, Any]) -> float:
         """Return the share."""
-        share: float = results["broken"].share
-        return share
+        return results["broken"].share
 
     def told(self, found: BrokenRowCount, observed: Any) -> str:
         """Return what was found, in words."""

@@ -24,11 +24,9 @@ def dataset_of(reference: Any, dataset: Dataset, what: str) -> Dataset:
     """
     if isinstance(reference, str | os.PathLike):
         engine: Any = dataset.engine
-        read: Dataset = engine.read(format_of(os.fspath(reference)), reference)
-        return read
+        return engine.read(format_of(os.fspath(reference)), reference)
     check_dataset(reference, what)
-    other: Dataset = reference
-    return other
+    return reference
 
 
 def format_of(path: str) -> str:

@@ -121,8 +121,7 @@ def _repeated(dataset: Dataset, name: str) -> list[Any]:
     probes = [Probe(len(dataset.steps), (counts,), counts.retention())]
     plan = plan_counts(dataset, probes, CountOptions())
     states, _ = dataset.probe(plan.applied(probes) if plan.columns else probes, label="repeated")
-    values: list[Any] = counts.finish(states[0][0])[name].at_least(2).table["value"].to_pylist()
-    return values
+    return counts.finish(states[0][0])[name].at_least(2).table["value"].to_pylist()
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,7 @@ class FirstRows(Statistic):
     def merge(self, states: Sequence[State]) -> State:
         """Keep the smaller number of each value."""
         rows = pl.DataFrame(pa.concat_tables(states)).group_by("value", maintain_order=True).agg(pl.col("row").min())
-        merged: State = rows.to_arrow().cast(states[0].schema)
-        return merged
+        return rows.to_arrow().cast(states[0].schema)
 
     def finish(self, state: State) -> list[int]:
         """Return the numbers."""

@@ -101,7 +101,7 @@ def decode_info(content: bytes) -> dict[str, Any]:
         raise ValueError(f"{INFO} is nested too deeply") from None
     need(isinstance(info, dict), f"{INFO} is a {type(info).__name__}, expected an object")
     check_shapes(info, _SHAPES)
-    return info  # type: ignore[no-any-return]
+    return info
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,8 +218,7 @@ class Run(Displayed):
 
         It needs nothing but itself, as that of an evaluation. `details` stand under the title.
         """
-        page: str = import_module("penstock.report.runs").render_run(self, title, details or {})
-        return page
+        return import_module("penstock.report.runs").render_run(self, title, details or {})
 
     def write_report(
         self, path: str | os.PathLike[str], *, title: str | None = None, details: Mapping[str, Any] | None = None
@@ -229,5 +228,4 @@ class Run(Displayed):
         Errors are those of :func:`penstock.report.write_report`.
         """
         page = self.to_html(title=title, details=details)
-        written: Path | str = import_module("penstock.report.page").write_page(page, path)
-        return written
+        return import_module("penstock.report.page").write_page(page, path)

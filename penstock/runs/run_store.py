@@ -64,8 +64,7 @@ class RunStore:
         if isinstance(filesystem, LocalFileSystem):
             return (_read(Path(root, each, INFO)) for each in run_ids)
         paths = [f"{root}/{each}/{INFO}" for each in run_ids]
-        contents: list[bytes | Exception] = filesystem.cat_ranges(paths, None, None, on_error="return")
-        return contents
+        return filesystem.cat_ranges(paths, None, None, on_error="return")
 
     def get(self, run_id: str) -> Run:
         """Return the run of an id, or of the beginning of one; ``"last"`` is the newest.

@@ -71,7 +71,7 @@ class OptunaDistribution:
         if step is None:
             return float(generator.uniform(low, high))
         steps = int(generator.integers(round((high - low) / step) + 1))
-        return min(low + step * steps, high)  # type: ignore[no-any-return]
+        return min(low + step * steps, high)
 
     def value(self, suggested: Number) -> Number:
         return suggested

@@ -25,8 +25,7 @@ class PreparedInputs:
         """Return what is kept under `key`, made by `build` the first time."""
         if key not in self._made:
             self._made[key] = build()
-        made: Prepared = self._made[key]
-        return made
+        return self._made[key]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PreparedInputs, ()

@@ -88,30 +88,25 @@ class Channel:
         """Join the gang and wait until all ranks have."""
         self._send(Joined(self.index, self.name))
         self._beat.start()
-        start: Start = self._wait(self._place.start_timeout)
-        return start
+        return self._wait(self._place.start_timeout)
 
     def rendezvous(self) -> dict[str, Any]:
         """Wait until all ranks are ready for collective calls; a frozen one is found by its silence."""
-        arguments: dict[str, Any] = self._call(Ready())
-        return arguments
+        return self._call(Ready())
 
     def gather(self, value: Any) -> list[Any]:
         """Hand a small value to the coordinator, and wait for those of all ranks."""
-        values: list[Any] = self._call(Gather(value))
-        return values
+        return self._call(Gather(value))
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Hand an array to the coordinator, and wait for the sum of those of all ranks."""
-        total: np.ndarray = self._call(Reduce(values))
-        return total
+        return self._call(Reduce(values))
 
     @property
     def host(self) -> str:
         """The address of this machine on the network of the coordinator."""
         with socket.socket(fileno=os.dup(self._connection.fileno())) as connected:
-            address: str = connected.getsockname()[0]
-            return address
+            return connected.getsockname()[0]
 
     keeps_checkpoints = True
 

@@ -50,8 +50,7 @@ class CarriesFunction:
 
     def code(self) -> Callable[[Any], Any]:
         """Return the function; raises UnsupportedStepError where it is not registered."""
-        found: Callable[[Any], Any] = _FUNCTIONS.lookup(self.function)
-        return found
+        return _FUNCTIONS.lookup(self.function)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_code": _FUNCTIONS.get(self.function)}

@@ -73,8 +73,7 @@ def module_factory(name: str) -> Factory:
                 f"module {name!r} needs PyTorch, which cannot be imported: {error}",
                 hint=how_to_install("torch"),
             ) from error
-    factory: Factory = _FACTORIES.lookup(name, _BUILT_IN)
-    return factory
+    return _FACTORIES.lookup(name, _BUILT_IN)
 
 
 def make_for_weights(factory: Factory, options: Mapping[str, Any]) -> torch.nn.Module:

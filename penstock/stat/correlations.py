@@ -113,8 +113,7 @@ def _ranks(known: Distribution, column: nw.Series[Any]) -> np.ndarray:
     values = column.cast(nw.Float64).to_numpy()
     ranks = np.concatenate([[0], np.cumsum(known.weights)])
     below, up_to = (ranks[np.searchsorted(known.values, values, side=side)] for side in ("left", "right"))
-    mean: np.ndarray = (below + up_to + 1) / 2
-    return mean
+    return (below + up_to + 1) / 2
 
 
 def _coefficients(gram: CrossProducts) -> np.ndarray:

@@ -98,8 +98,7 @@ def _function(cdf: str | Cdf) -> Cdf:
             f"cdf is {cdf!r}, expected a continuous distribution of scipy.stats.{did_you_mean(str(cdf), known)}",
             hint='Write "norm", or pass a function or a Dataset.',
         )
-    found: Cdf = getattr(stats, cdf).cdf
-    return found
+    return getattr(stats, cdf).cdf
 
 
 def _distribution(dataset: Dataset, column: str) -> Distribution:
@@ -133,5 +132,4 @@ def _two_samples(one: Distribution, other: Distribution) -> KolmogorovSmirnovRes
 def _shares(sample: Distribution, values: np.ndarray) -> np.ndarray:
     """Return the share of a sample that is at most each of the values."""
     ranks = np.concatenate([[0], np.cumsum(sample.weights)])
-    shares: np.ndarray = ranks[np.searchsorted(sample.values, values, side="right")] / sample.count
-    return shares
+    return ranks[np.searchsorted(sample.values, values, side="right")] / sample.count

@@ -49,5 +49,4 @@ def summarize(dataset: Dataset, columns: Columns, weight: str | None = None) -> 
     names = numbers(dataset, columns, "summarize")
     weights = () if weight is None else numbers(dataset, weight, "weight of summarize")
     statistic = Summaries((*names, *weights), weighted=weight is not None)
-    found: dict[str, Summary] = gathered(dataset, statistic, label="summarize")[0]
-    return found
+    return gathered(dataset, statistic, label="summarize")[0]

@@ -108,8 +108,7 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
     >>> numbers(nw.from_native(pl.DataFrame({"x": [True, False]}), eager_only=True), "x").tolist()
     [1.0, 0.0]
     """
-    values: np.ndarray = frame[name].cast(nw.Float64).to_numpy()
-    return values
+    return frame[name].cast(nw.Float64).to_numpy()
 
 
 def to_array(column: nw.Series[Any]) -> Any:

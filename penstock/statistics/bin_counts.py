@@ -150,8 +150,7 @@ def _places(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
         return searched
 
     def cell(numbers: np.ndarray) -> np.ndarray:
-        cells: np.ndarray = ((np.clip(numbers, edges[0], edges[-1]) - edges[0]) * scale).astype(np.int32)
-        return cells
+        return ((np.clip(numbers, edges[0], edges[-1]) - edges[0]) * scale).astype(np.int32)
 
     held = np.bincount(cell(edges), minlength=_CELLS + 2)
     if held[held > 1].sum() * _FEW > len(edges):

@@ -60,8 +60,7 @@ class ProductsByClass:
     def shares(self) -> np.ndarray:
         """The share of each class in the weight."""
         weight = np.array([each.weight for each in self.products])
-        shares: np.ndarray = weight / weight.sum()
-        return shares
+        return weight / weight.sum()
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,7 @@ class SumsByClass:
     @property
     def sums(self) -> np.ndarray:
         """The sums as a dense matrix, which is made each time; of many classes and indices it is large."""
-        dense: np.ndarray = self.matrix.toarray()
-        return dense
+        return self.matrix.toarray()
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,7 @@ class MomentsByClass:
     @property
     def variances(self) -> np.ndarray:
         """Weighted mean of the squared distances from the mean of the class."""
-        variances: np.ndarray = self.m2 / self.weight[:, None]
-        return variances
+        return self.m2 / self.weight[:, None]
 
     @property
     def total_variances(self) -> np.ndarray:
@@ -72,8 +71,7 @@ class MomentsByClass:
         share = (self.weight / self.weight.sum())[:, None]
         away = self.means - self.means[:1]
         away = away - (share * away).sum(axis=0)
-        variances: np.ndarray = (share * (self.variances + away * away)).sum(axis=0)
-        return variances
+        return (share * (self.variances + away * away)).sum(axis=0)
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,7 @@ def sums(place: np.ndarray, values: np.ndarray, number: int) -> np.ndarray:
     >>> sums(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [4.0, 0.0, 2.0]
     """
-    added: np.ndarray = np.bincount(place, values, number).astype(np.float64)
-    return added
+    return np.bincount(place, values, number).astype(np.float64)
 
 
 def as_lists(matrix: np.ndarray) -> pa.ListArray:
@@ -88,5 +87,4 @@ def as_matrix(lists: pa.ChunkedArray, width: int) -> np.ndarray:
     >>> as_matrix(pa.chunked_array([as_lists(np.array([[1.0, 2.0]]))]), 2)
     array([[1., 2.]])
     """
-    values: np.ndarray = lists.combine_chunks().flatten().to_numpy().reshape(-1, width)
-    return values
+    return lists.combine_chunks().flatten().to_numpy().reshape(-1, width)

@@ -79,8 +79,7 @@ class NullPatterns(Statistic):
 
     def _mask(self, places: Sequence[int]) -> nw.Expr:
         bits = [nw.col(self.columns[place]).is_null().cast(nw.Int64) * 2**bit for bit, place in enumerate(places)]
-        mask: nw.Expr = reduce(add, bits)
-        return mask
+        return reduce(add, bits)
 
     def _state(self, table: pa.Table, error: int) -> State:
         return most_frequent(table, self.size, {"error": error})

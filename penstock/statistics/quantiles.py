@@ -98,8 +98,7 @@ class Distribution:
         place = np.arange(n) * (self.count - 1) / (n - 1)  # not by fractions, whose rounding misses whole places
         below = np.floor(place)
         low, high = (self.values[np.searchsorted(self._ranks, at, side="right")] for at in (below, np.ceil(place)))
-        between: np.ndarray = np.minimum(low + (place - below) * (high - low), high)
-        return between
+        return np.minimum(low + (place - below) * (high - low), high)
 
 
 @dataclass(frozen=True)

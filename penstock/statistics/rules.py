@@ -24,13 +24,11 @@ def _number(column: nw.Expr) -> nw.Expr:
 
 def _not_between(column: nw.Expr, values: Values) -> nw.Expr:
     low, high = values
-    outside: nw.Expr = (column < low) | (column > high)
-    return outside
+    return (column < low) | (column > high)
 
 
 def _lists_with_repeats(column: nw.Expr, _: Values) -> nw.Expr:
-    repeats: nw.Expr = column.list.unique().list.len() != column.list.len()
-    return repeats
+    return column.list.unique().list.len() != column.list.len()
 
 
 def _not_a_class(column: nw.Expr, values: Values) -> nw.Expr:
@@ -42,8 +40,7 @@ def _not_a_class(column: nw.Expr, values: Values) -> nw.Expr:
 def _not_float32(column: nw.Expr, values: Values) -> nw.Expr:
     number = _number(column)
     near = number.cast(nw.Float32).cast(nw.Float64)  # infinite beyond the range of float32
-    changed: nw.Expr = (near != number) & ((near - number).abs() > values[0] * number.abs())
-    return changed
+    return (near != number) & ((near - number).abs() > values[0] * number.abs())
 
 
 _BROKEN: Mapping[str, Callable[[nw.Expr, Values], nw.Expr]] = {
@@ -132,8 +129,7 @@ class Rule:
 
     def broken(self, name: str) -> nw.Expr:
         """Return the expression that is true where column `name` breaks the rule; it may be null where it is null."""
-        broken: nw.Expr = self(nw.col(name))
-        return broken
+        return self(nw.col(name))
 
     def __call__(self, column: Any) -> Any:
         """Return the truth of the broken rule, for an expression or a block of columns."""

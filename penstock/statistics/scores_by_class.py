@@ -177,7 +177,7 @@ class ScoresByClass(Statistic):
         scores = matrices.lists_to_matrix(valid, name, width, "float64").T
         if not np.isfinite(scores).all():
             raise DataValueError(f"column {name!r} has lists with infinite elements", column=name)
-        return scores[1:] if width == 2 else scores  # type: ignore[no-any-return]
+        return scores[1:] if width == 2 else scores
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up class by class; raises as `summarise` does."""

@@ -38,15 +38,13 @@ def shrunk_covariance(products: CrossProducts, shrinkage: float | str | None) ->
         units = np.where(deviations > 0, deviations, 1.0)
         both = np.outer(units, units)
         correlations = covariance / both
-        shrunk: np.ndarray = both * _towards_identity(correlations, _ledoit_wolf(products, correlations, units))
-        return shrunk
+        return both * _towards_identity(correlations, _ledoit_wolf(products, correlations, units))
     return _towards_identity(covariance, _oas(products, covariance) if shrinkage == "oas" else float(shrinkage))
 
 
 def _towards_identity(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
     mean = np.trace(covariance) / len(covariance)
-    shrunk: np.ndarray = (1 - shrinkage) * covariance + shrinkage * mean * np.eye(len(covariance))
-    return shrunk
+    return (1 - shrinkage) * covariance + shrinkage * mean * np.eye(len(covariance))
 
 
 def _rows(products: CrossProducts) -> float:

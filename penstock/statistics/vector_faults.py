@@ -33,8 +33,7 @@ def _holding(lists: Ragged, wrong: np.ndarray) -> np.ndarray:
 
 def _numbers(lists: Ragged) -> np.ndarray:
     elements = lists.elements.fill_null(0) if lists.elements.null_count else lists.elements
-    numbers: np.ndarray = elements.to_numpy(zero_copy_only=False)
-    return numbers
+    return elements.to_numpy(zero_copy_only=False)
 
 
 def _unordered(indices: Ragged, _: Ragged) -> np.ndarray:
@@ -60,8 +59,7 @@ def not_finite(name: str) -> nw.Expr:
 
 def _not_ascending(indices: str, _: str) -> nw.Expr:
     held = nw.col(indices).list
-    unequal: nw.Expr = (held.sort() != nw.col(indices)) | (held.unique().list.len() != held.len()) | (held.min() < 0)
-    return unequal
+    return (held.sort() != nw.col(indices)) | (held.unique().list.len() != held.len()) | (held.min() < 0)
 
 
 def _unequal(indices: str, values: str) -> nw.Expr:
@@ -72,8 +70,7 @@ def _unequal(indices: str, values: str) -> nw.Expr:
 def _not_binary(held: nw.Expr) -> nw.Expr:
     """Return whether lists have more distinct elements than 0, 1 and null."""
     zeros, ones, nulls = (held.list.contains(each).cast(nw.Int64) for each in (0.0, 1.0, None))
-    more: nw.Expr = held.list.unique().list.len().cast(nw.Int64) != zeros + ones + nulls
-    return more
+    return held.list.unique().list.len().cast(nw.Int64) != zeros + ones + nulls
 
 
 _FAULTS: Mapping[str, _Fault] = {

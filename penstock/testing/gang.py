@@ -179,18 +179,15 @@ class InProcessCommunicator:
 
     def rendezvous(self) -> dict[str, Any]:
         """Wait until every rank is ready, and return where XGBoost's ranks meet."""
-        arguments: dict[str, Any] = self._meeting.exchange(self.index, Ready())
-        return arguments
+        return self._meeting.exchange(self.index, Ready())
 
     def gather(self, value: Any) -> list[Any]:
         """Return copies of what the ranks gave."""
-        values: list[Any] = self._meeting.exchange(self.index, Gather(value))
-        return values
+        return self._meeting.exchange(self.index, Gather(value))
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the arrays of all ranks."""
-        total: np.ndarray = self._meeting.exchange(self._place(), Reduce(values))
-        return total
+        return self._meeting.exchange(self._place(), Reduce(values))
 
     def _place(self) -> int:
         """Return which term of the next sum that of this rank is."""

@@ -183,7 +183,7 @@ def _once(engine: Engine, key: tuple[Any, ...], make: Callable[[], Made]) -> Mad
     held = _made.setdefault(engine, {})
     if key not in held:
         held[key] = make()
-    return held[key]  # type: ignore[no-any-return]
+    return held[key]
 
 
 @functools.cache

@@ -141,7 +141,7 @@ class RegistryDocument:
     def decode(cls, data: bytes, path: str) -> RegistryDocument:
         """Return what these bytes say; ArtifactError for anything that `encode` has not written."""
         document = read_json(data, JSON_LIMIT, path=path, error=ArtifactError)
-        return demand(path, lambda: _read(document, path))  # type: ignore[no-any-return]
+        return demand(path, lambda: _read(document, path))
 
 
 def _read(document: Any, path: str) -> RegistryDocument:

@@ -50,8 +50,7 @@ class SavedModel:
 
     def report(self) -> Mapping[str, Any]:
         """Return what is told of the fit: ``metrics``, ``lineage``, ``versions``, and more."""
-        report: Mapping[str, Any] = self._document(REPORT)
-        return report
+        return self._document(REPORT)
 
     def stages(self) -> Mapping[str, Any]:
         """Return the parameters of all stages, by their place and name."""

@@ -153,7 +153,7 @@ class RunOutputs:
 
     def _called(self, name: str, value: Any, progress: OutputProgress) -> Output:
         if not callable(value):
-            return value  # type: ignore[no-any-return]
+            return value
         with progress.of(name):
             output: Output = value()
         self._check(name, output)

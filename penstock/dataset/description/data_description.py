@@ -91,8 +91,7 @@ class DataDescription(Displayed):
         str
             HTML that refers to nothing outside itself, as that of `penstock.report.render`.
         """
-        page: str = import_module("penstock.report.descriptions").render_description(self, title, details or {})
-        return page
+        return import_module("penstock.report.descriptions").render_description(self, title, details or {})
 
     def write_report(
         self, path: str | PathLike[str], *, title: str = "Description", details: Mapping[str, Any] | None = None
@@ -105,8 +104,7 @@ class DataDescription(Displayed):
             As of `penstock.report.write_report`.
         """
         page = self.to_html(title=title, details=details)
-        written: Path | str = import_module("penstock.report.page").write_page(page, path)
-        return written
+        return import_module("penstock.report.page").write_page(page, path)
 
     def compare(self, other: DataDescription, *, names: tuple[str, str] = ("left", "right")) -> DescriptionComparison:
         """Return this description and another side by side.

@@ -121,16 +121,14 @@ class DescriptionComparison(Displayed):
 
     def to_html(self, *, title: str = "Comparison", details: Mapping[str, Any] | None = None) -> str:
         """Return a page with both side by side, as `DataDescription.to_html` does."""
-        page: str = import_module("penstock.report.descriptions").render_comparison(self, title, details or {})
-        return page
+        return import_module("penstock.report.descriptions").render_comparison(self, title, details or {})
 
     def write_report(
         self, path: str | PathLike[str], *, title: str = "Comparison", details: Mapping[str, Any] | None = None
     ) -> Path | str:
         """Write the page of `to_html`, as `DataDescription.write_report` does."""
         page = self.to_html(title=title, details=details)
-        written: Path | str = import_module("penstock.report.page").write_page(page, path)
-        return written
+        return import_module("penstock.report.page").write_page(page, path)
 
 
 def _by_name(description: DataDescription) -> dict[str, ColumnDescription]:

@@ -117,8 +117,7 @@ class Stratified:
                 rows=codes.null_count,
                 predicate=~known,
             )
-        positions: np.ndarray = codes.to_numpy()
-        return positions
+        return codes.to_numpy()
 
 
 @dataclass(frozen=True)

@@ -111,8 +111,7 @@ class TimeOrder:
         if column.null_count:
             raise without_time(self.field.name, column.null_count)
         if pa.types.is_uint64(column.type):
-            unsigned: np.ndarray = column.to_numpy()
-            return unsigned
+            return column.to_numpy()
         ticks: np.ndarray = carried(column).to_numpy().astype(np.int64).view(np.uint64)
         return ticks ^ np.uint64(2**63)
 

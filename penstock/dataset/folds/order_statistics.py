@@ -99,8 +99,7 @@ def order_statistics(
 
 def _gather(dataset: Dataset, statistic: KeyCounts, label: str) -> KeyTable:
     (state,), _ = dataset.gather((statistic,), label=label)
-    table: KeyTable = statistic.finish(state)
-    return table
+    return statistic.finish(state)
 
 
 def _narrowed(table: KeyTable, codes: Sequence[int], shift: int, sought: Sequence[_Sought]) -> list[_Sought]:

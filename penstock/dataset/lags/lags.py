@@ -217,10 +217,7 @@ def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: 
     rows = max((fragment.rows for fragment in dataset.fragments), default=1)
     width = row_bytes(narrow.output_schema(dataset.schema)) * (1 + len(moved))
     narrowed = dataset.with_step(narrow)
-    related: Dataset = engine.query(
-        window, narrowed, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width
-    )
-    return related
+    return engine.query(window, narrowed, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width)
 
 
 def _lags(

@@ -136,8 +136,7 @@ class NewRows:
                 tables.append(pq.ParquetFile(stream).read(columns=wanted))
         types = pa.schema([schema.field(name) for name in wanted])
         table = pa.concat_tables([table.select(wanted).cast(types) for table in tables])
-        rows: pl.DataFrame = nw.to_native(frames.conform(frames.from_arrow(table), types))
-        return rows
+        return nw.to_native(frames.conform(frames.from_arrow(table), types))
 
 
 def _fragment_of(entry: FileEntry) -> int:

@@ -57,7 +57,7 @@ class Aggregating(KeyedOperation):
             return pl.len().cast(pl.Int64)
         column = pl.col(each.column)
         if each.is_ordered:
-            return getattr(column.sort_by(**sorting(self.order or ())), each.function)()  # type: ignore[no-any-return]
+            return getattr(column.sort_by(**sorting(self.order or ())), each.function)()
         return _AGGREGATES[each.function](column, each.long or each.parameter)
 
     def partial(self) -> tuple[Operation, Operation] | None:

@@ -89,8 +89,7 @@ class Grouping:
         root = exp.Paren(this=node.copy())
         root.parent = node.parent
         self._replace(root)
-        made: exp.Expr = root.this
-        return made
+        return root.this
 
     def _replace(self, node: exp.Expr) -> None:
         for child in list(node.iter_expressions()):

@@ -131,8 +131,7 @@ def resolve(
         if other is None:
             raise unknown_column(column, column.name, scope.names())
         column.replace(other)
-    made: exp.Expr = root.this
-    return made
+    return root.this
 
 
 def columns_of(nodes: Sequence[exp.Expr]) -> set[str]:

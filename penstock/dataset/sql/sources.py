@@ -69,8 +69,7 @@ def inside(node: exp.Subquery) -> exp.Expr:
     extra = [name for name, value in node.args.items() if value and name not in (*_TABLE_ARGS, "with_")]
     if extra:
         raise refused(node, f"{extra[0].upper()} behind parentheses is not supported", "Write it between them.")
-    query: exp.Expr = node.this
-    return query
+    return node.this
 
 
 def _no_table(node: exp.Expr) -> Exception:

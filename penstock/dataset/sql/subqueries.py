@@ -246,8 +246,7 @@ def _named(source: exp.Expr | None) -> exp.Expr | None:
     while query is not None:
         for each in query.args["with_"].expressions if query.args.get("with_") else ():
             if each.alias.lower() == source.name.lower() and source.find_ancestor(exp.CTE) is not each:
-                made: exp.Expr = each.this
-                return made
+                return each.this
         query = query.find_ancestor(exp.Query)
     return None
 

@@ -162,8 +162,7 @@ class DaskEngine(RelationalEngine):
             for future in tasks.each(items):
                 tree.push(future)
                 track.advance()
-            root: State = tasks.result(tree.result())
-            return root
+            return tasks.result(tree.result())
 
     def reduce_partitioned(
         self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"

@@ -102,8 +102,7 @@ class DaskQueries(QueryEngine):
             (future,) = self._operations.tasks.start(
                 frame.tasks(partial(_table_or_part, staging.rows, TABLE_BYTES), label)
             )
-            table: pa.Table | None = self._operations.tasks.result(future)
-            return table
+            return self._operations.tasks.result(future)
         return super().run(frame, staging, label)
 
     def write(self, frame: PartitionedRows | nw.LazyFrame, folder: PartFolder, label: str) -> None:

@@ -166,8 +166,7 @@ class Cluster(ABC):
             return devices.choose(choice)
         found = [open_outcome(data) for data in self.everywhere(lambda _: [choose_in_task(choice)], "choose device")]
         self._gpus_seen = len({device.uuid for device in found if device.kind == "gpu"})
-        device: devices.Device = next((device for device in found if device.kind == "cpu"), found[0])
-        return device
+        return next((device for device in found if device.kind == "cpu"), found[0])
 
 
 def require_same(mine: Mapping[str, str], theirs: Mapping[str, str], host: str) -> None:

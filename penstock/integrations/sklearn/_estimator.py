@@ -191,7 +191,7 @@ def checked_labels(estimator: BaseEstimator, y: Any, dtype: Any = None) -> np.nd
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     labels = column_or_1d(y, dtype=dtype, warn=True)
     assert_all_finite(labels, input_name="y")
-    return labels  # type: ignore[no-any-return]
+    return labels
 
 
 def supervised(pipeline: Pipeline, X: Any, y: np.ndarray, column: pa.Array, sample_weight: Any) -> Any:

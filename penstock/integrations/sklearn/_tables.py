@@ -82,7 +82,7 @@ def numpy_column(column: pa.ChunkedArray) -> np.ndarray:
            [nan, nan]]))
     """
     if not pa.types.is_list(column.type):
-        return column.to_numpy()  # type: ignore[no-any-return]
+        return column.to_numpy()
     rows = column.to_pylist()
     nothing = [np.nan] * max((len(row) for row in rows if row is not None), default=0)
     return np.array([nothing if row is None else row for row in rows], dtype=np.float64)

@@ -119,4 +119,4 @@ class PenstockTransformer(TransformerMixin, _PenstockEstimator):
     def _output_names(self) -> list[str]:
         schema = self.model_.schema
         features = schema.empty_table().select(self._columns)
-        return self.model_.transform(self._engine().from_arrow(features)).schema.names  # type: ignore[no-any-return]
+        return self.model_.transform(self._engine().from_arrow(features)).schema.names

@@ -267,13 +267,11 @@ class CsvSource(TextSource):
 
     def find_ends(self, data: bytes) -> list[int]:
         """Return where the records of a text end, but for one at its end that has no line end."""
-        ends: list[int] = self.dialect.record_ends().feed(data).tolist()
-        return ends
+        return self.dialect.record_ends().feed(data).tolist()
 
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
         """Return the number of rows; ArrowInvalid for a wrong number of fields, or a value not of its declared type."""
-        rows: int = self.parse_exactly(data, names, self.declared_types(names) or {names[0]: pa.string()}).num_rows
-        return rows
+        return self.parse_exactly(data, names, self.declared_types(names) or {names[0]: pa.string()}).num_rows
 
     def find_fault(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return that a record has too few or too many fields."""

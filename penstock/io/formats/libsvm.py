@@ -228,8 +228,7 @@ def _numbers(texts: pa.Array, problem: str) -> pa.Array:
 def _whole(texts: pa.Array, problem: str) -> np.ndarray:
     if not pc.all(pc.match_substring_regex(texts, "^[0-9]{1,18}$"), min_count=0).as_py():
         raise pa.ArrowInvalid(problem)
-    numbers: np.ndarray = texts.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return numbers
+    return texts.cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def has_qid(head: bytes) -> bool:

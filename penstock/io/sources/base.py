@@ -59,8 +59,7 @@ def read_pieces(source: Source, pieces: Sequence[Piece], columns: Sequence[str],
 
 def storage_of(source: Source) -> Storage | None:
     """Return what opens the files of a source, None where it has none; a query runs to say so."""
-    storage: Storage | None = getattr(source, "storage", None)
-    return storage
+    return getattr(source, "storage", None)
 
 
 class RowAccount(Protocol):

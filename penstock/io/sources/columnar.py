@@ -181,8 +181,7 @@ def read_once(storage: Storage, piece: Piece, read: Callable[[], Tail]) -> Tail:
     version = storage.version(piece)
     if version not in _tails:
         _tails[version] = read()
-    tail: Tail = _tails[version]
-    return tail
+    return _tails[version]
 
 
 def narrowest(schema: pa.Schema) -> int:

@@ -167,8 +167,7 @@ class Storage:
 
     def _info(self, path: str) -> Mapping[str, Any]:
         filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
-        info: Mapping[str, Any] = filesystem.info(inner)
-        return info
+        return filesystem.info(inner)
 
 
 def _status(path: str) -> os.stat_result:

@@ -68,8 +68,7 @@ def _in_braces(data: bytes, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return which lines begin and end with a brace; others may too, with blanks around."""
     text = np.frombuffer(data, np.uint8)
     last, one_before = (text.take(ends - back, mode="clip") for back in (1, 2))
-    braced: np.ndarray = (text[begins] == _OPENS) & (np.where(last == _RETURN, one_before, last) == _CLOSES)
-    return braced
+    return (text[begins] == _OPENS) & (np.where(last == _RETURN, one_before, last) == _CLOSES)
 
 
 def _first_deep(data: bytes) -> int | None:

@@ -47,8 +47,7 @@ class RecordEnds:
         ends = self._line_ends(block, text)
         outside = (np.searchsorted(flips, ends) + self.open) % 2 == 0
         self._advance(text, flips)
-        after: np.ndarray = ends[outside]
-        return after
+        return ends[outside]
 
     def _line_ends(self, block: bytes, text: np.ndarray) -> np.ndarray:
         ends = np.flatnonzero(text == NEWLINE) + 1
@@ -68,8 +67,7 @@ class RecordEnds:
         return self._walk(quotes, starts)
 
     def _adjacent(self, flips: np.ndarray) -> np.ndarray:
-        after: np.ndarray = np.diff(flips, prepend=self._flip) == 1
-        return after
+        return np.diff(flips, prepend=self._flip) == 1
 
     def _walk(self, quotes: np.ndarray, starts: np.ndarray) -> np.ndarray:
         flips, inside, last = [], self.open, self._flip

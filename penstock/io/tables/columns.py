@@ -140,5 +140,4 @@ def _inner(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _number(field: pa.Field) -> bytes | None:
-    number: bytes | None = (field.metadata or {}).get(FIELD_ID)
-    return number
+    return (field.metadata or {}).get(FIELD_ID)

@@ -174,8 +174,7 @@ class IcebergCommitter(TableCommitter):
         """The columns of the table, with their numbers."""
         from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-        fields: pa.Schema = schema_to_pyarrow(self._metadata.schema())
-        return fields
+        return schema_to_pyarrow(self._metadata.schema())
 
     def _is_in(self) -> bool:
         """Return whether an append of this run is in the table."""
@@ -254,5 +253,4 @@ class IcebergCommitter(TableCommitter):
 
 
 def _properties(snapshot: Any) -> Mapping[str, str]:
-    said: Mapping[str, str] = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    return said
+    return {} if snapshot.summary is None else snapshot.summary.additional_properties

@@ -133,8 +133,7 @@ class IcebergScan:
         """The columns of the snapshot, with their numbers."""
         from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-        fields: pa.Schema = schema_to_pyarrow(self.scan.projection())
-        return fields
+        return schema_to_pyarrow(self.scan.projection())
 
     def columns(self) -> tuple[TableColumn, ...]:
         """Return how each column is stored: by number, or by the name mapping where a file has no numbers."""
@@ -257,8 +256,7 @@ def _snapshot_at(table: Any, timestamp: Any, where: str) -> int:
     if snapshot is None:
         problem = f"the table in {where} had no snapshot at {moment.isoformat()}"
         raise MissingInputError(problem, hint="Ask for a later time, or for a snapshot_id.", path=where)
-    number: int = snapshot.snapshot_id
-    return number
+    return snapshot.snapshot_id
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:

@@ -91,8 +91,7 @@ def _apart(fragment: Fragment) -> Fragment:
 
 def _finished(probe: Probe, states: list[State]) -> Mapping[str, Distinct]:
     (statistic,) = probe.statistics
-    found: Mapping[str, Distinct] = statistic.finish(statistic.merge(states))
-    return found
+    return statistic.finish(statistic.merge(states))
 
 
 def extrapolated(whole: Distinct, half: Distinct, seen: float) -> tuple[int, int]:

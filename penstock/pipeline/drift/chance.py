@@ -162,8 +162,7 @@ def share_p_values(reference: np.ndarray, current: np.ndarray, rows: tuple[int, 
 
     # Of today's rows at most so many: the other tail of the same distribution.
     at_most = np.where(reference > 0, special.betaincc(current + 1, np.maximum(reference, 1), rows[1] / sum(rows)), 1.0)
-    p_values: np.ndarray = np.minimum(1.0, 2 * np.minimum(more_p_values(reference, current, rows), at_most))
-    return p_values
+    return np.minimum(1.0, 2 * np.minimum(more_p_values(reference, current, rows), at_most))
 
 
 def more_p_values(reference: np.ndarray, current: np.ndarray, rows: tuple[int, int]) -> np.ndarray:
@@ -171,8 +170,7 @@ def more_p_values(reference: np.ndarray, current: np.ndarray, rows: tuple[int, i
     from scipy import special
 
     chances = special.betainc(np.maximum(current, 1), reference + 1, rows[1] / sum(rows))
-    p_values: np.ndarray = np.where(current > 0, chances, 1.0)
-    return p_values
+    return np.where(current > 0, chances, 1.0)
 
 
 def at_most_p_values(count: int, totals: np.ndarray, rows: tuple[int, int]) -> np.ndarray:
@@ -186,8 +184,7 @@ def at_most_p_values(count: int, totals: np.ndarray, rows: tuple[int, int]) -> n
     from scipy import special
 
     chances = special.betaincc(count + 1, np.maximum(totals - count, 1), rows[1] / sum(rows))
-    p_values: np.ndarray = np.where(totals > count, chances, 1.0)
-    return p_values
+    return np.where(totals > count, chances, 1.0)
 
 
 def of_range(counts: tuple[int, int], rows: tuple[int, int], level: float) -> Chance:

@@ -157,8 +157,7 @@ class DriftReport(Displayed):
 
         It needs nothing but itself, as that of an evaluation.
         """
-        page: str = import_module("penstock.report.drifts").render_drift(self, title, details or {})
-        return page
+        return import_module("penstock.report.drifts").render_drift(self, title, details or {})
 
     def write_report(
         self, path: str | os.PathLike[str], *, title: str = "Drift", details: Mapping[str, Any] | None = None
@@ -168,8 +167,7 @@ class DriftReport(Displayed):
         Errors are those of :func:`penstock.report.write_report`.
         """
         page = self.to_html(title=title, details=details)
-        written: Path | str = import_module("penstock.report.page").write_page(page, path)
-        return written
+        return import_module("penstock.report.page").write_page(page, path)
 
     def to_polars(self) -> pl.DataFrame:
         """Return a row for each measure of each column; of slices too, whose values are in ``slice``."""

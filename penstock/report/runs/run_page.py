@@ -296,8 +296,7 @@ def _rates(tasks: TaskArrays, amount: Floats, seconds: float) -> Floats:
     scale = _MOMENTS / seconds
     weights = np.divide(amount, tasks.seconds, out=np.zeros_like(amount), where=tasks.seconds > 0)
     group = np.zeros(len(amount), dtype=np.int64)
-    rates: Floats = coverage(tasks.start * scale, tasks.end * scale, group, 1, _MOMENTS, weights=weights)[0]
-    return rates
+    return coverage(tasks.start * scale, tasks.end * scale, group, 1, _MOMENTS, weights=weights)[0]
 
 
 def _rising(ends: Floats, peaks: Floats, run: Run) -> Iterable[tuple[float, float]]:

@@ -70,10 +70,8 @@ class Intervals:
         edges = np.column_stack([self.starts, self.ends]).ravel()
         lengths = np.cumsum(self.ends - self.starts)
         reached = np.column_stack([np.concatenate([[0.0], lengths[:-1]]), lengths]).ravel()
-        measured: Floats = np.interp(moments, edges, reached)
-        return measured
+        return np.interp(moments, edges, reached)
 
     def within(self, starts: Any, ends: Any) -> Floats:
         """Return how much of the union lies in each of other intervals."""
-        inside: Floats = self.until(ends) - self.until(starts)
-        return inside
+        return self.until(ends) - self.until(starts)

@@ -37,7 +37,7 @@ class Parameter:
         """Return what suggests a value, from what Optuna calls it."""
         if isinstance(self.distribution, CategoricalDistribution):
             return int(self.distribution.to_internal_repr(value))
-        return value  # type: ignore[no-any-return]
+        return value
 
 
 def optuna_parameters(dimensions: Dimensions) -> dict[str, Parameter]:

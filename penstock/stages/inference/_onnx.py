@@ -43,8 +43,7 @@ def session(model: Blob, output: str | None, kind: Kind) -> Network:
 
     def run(batch: Any) -> np.ndarray:
         (made,) = loaded.run([wanted.name], {given.name: matrices.to_host(batch).astype(dtype, copy=False)})
-        values: np.ndarray = made.astype(np.float32, copy=False)
-        return values
+        return made.astype(np.float32, copy=False)
 
     return Network(run, [size if isinstance(size, int) else None for size in given.shape])
 

@@ -71,8 +71,7 @@ class Program:
             step.run(values)
             for name in idle:
                 del values[name]
-        made: Tensor = values[self._output]
-        return made
+        return values[self._output]
 
     def _check(self) -> None:
         """Demand that each value is made before it is read, and that no weight is changed."""
@@ -161,10 +160,9 @@ def _operator(target: str) -> Callable[..., Any]:
     if found := _ATEN.fullmatch(target):
         packet = getattr(torch.ops.aten, found[1], None)
         if isinstance(packet, torch._ops.OpOverloadPacket) and found[2] in packet.overloads():
-            made: Callable[..., Any] = getattr(packet, found[2])
-            return made
+            return getattr(packet, found[2])
     if found := _ARITHMETIC.fullmatch(target):
-        return getattr(operator, found[1])  # type: ignore[no-any-return]
+        return getattr(operator, found[1])
     raise ValueError(f"operator {target!r} is not one of ATen's, nor arithmetic")
 
 

@@ -28,8 +28,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         shortcut = x if self.downsample is None else self.downsample(x)
         made = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
-        total: Tensor = self.relu(made + shortcut)
-        return total
+        return self.relu(made + shortcut)
 
 
 def _layer(inputs: int, width: int) -> nn.Sequential:
@@ -56,5 +55,4 @@ class ResNet18(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        scores: Tensor = self.fc(torch.flatten(self.avgpool(x), 1))
-        return scores
+        return self.fc(torch.flatten(self.avgpool(x), 1))

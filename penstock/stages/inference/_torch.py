@@ -86,7 +86,6 @@ def _runner(module: Callable[[torch.Tensor], Any], device: torch.device) -> Call
         if not isinstance(made, torch.Tensor) or not made.is_floating_point():
             found = made.dtype if isinstance(made, torch.Tensor) else type(made).__name__
             raise ConfigError(f"the network gives {found}, expected one tensor of floating numbers")
-        values: np.ndarray = made.float().cpu().numpy()
-        return values
+        return made.float().cpu().numpy()
 
     return run

@@ -203,8 +203,7 @@ def row_function(stage: Stage, schema: pa.Schema, fitted: Fitted) -> RowFunction
 
 def sizes(fitted: Fitted | None) -> Mapping[str, int]:
     """Return the lengths of the vectors of a fitted stage, by name."""
-    found: Mapping[str, int] = (fitted or {}).get(SIZES, {})
-    return found
+    return (fitted or {}).get(SIZES, {})
 
 
 def to_onnx(stage: Stage, graph: OnnxGraph, fitted: Fitted) -> None:

@@ -115,8 +115,7 @@ def _hashes(values: pa.Array) -> np.ndarray:
     if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
         return mix(values.to_numpy(zero_copy_only=False).astype(np.uint64))
     low, high = (murmur3_array(values.cast(pa.string()), seed).to_numpy().astype(np.uint64) for seed in _SEEDS)
-    joined: np.ndarray = high << np.uint64(32) | low
-    return joined
+    return high << np.uint64(32) | low
 
 
 def _bytes(values: pa.ChunkedArray) -> int:

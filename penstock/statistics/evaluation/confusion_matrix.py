@@ -230,8 +230,7 @@ class ConfusionMatrix:
 
 
 def _ratios(part: np.ndarray, whole: np.ndarray, absent: float) -> np.ndarray:
-    ratios: np.ndarray = np.divide(part, whole, out=np.full(len(part), absent), where=whole > 0)
-    return ratios
+    return np.divide(part, whole, out=np.full(len(part), absent), where=whole > 0)
 
 
 def _rest(weights: np.ndarray) -> np.ndarray:
@@ -239,8 +238,7 @@ def _rest(weights: np.ndarray) -> np.ndarray:
     edge = np.zeros(min(len(weights), 1))
     before = np.concatenate([edge, np.cumsum(weights[:-1])])
     after = np.concatenate([np.cumsum(weights[:0:-1])[::-1], edge])
-    rest: np.ndarray = before + after
-    return rest
+    return before + after
 
 
 def _spread(shares: np.ndarray) -> float:

@@ -101,8 +101,7 @@ class ResidualDistribution:
     @cached_property
     def _means(self) -> np.ndarray:
         sums = self.fine.sums
-        means: np.ndarray = np.clip(sums["residual"] / sums["weight"], self.fine.lower, self.fine.upper)
-        return means
+        return np.clip(sums["residual"] / sums["weight"], self.fine.lower, self.fine.upper)
 
 
 def _quantile(values: np.ndarray, weights: np.ndarray, q: float) -> float | None:

@@ -170,8 +170,7 @@ class LabelScores:
         return pa.table({"label": self.labels["label"].take(pa.array(first)), "weight": weight[first], **ratios})
 
     def _part(self, name: str) -> np.ndarray:
-        values: np.ndarray = self.labels[name].to_numpy()
-        return values
+        return self.labels[name].to_numpy()
 
     def _mean(self, summed: float) -> float | None:
         return _ratio(summed, self.weight)

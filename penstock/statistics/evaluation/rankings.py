@@ -134,8 +134,7 @@ class Ranking:
 
 
 def _of(table: pa.Table, name: str) -> np.ndarray:
-    values: np.ndarray = table[name].to_numpy()
-    return values
+    return table[name].to_numpy()
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,7 @@ class Silhouette:
     @property
     def by_cluster(self) -> np.ndarray:
         """Weighted mean of the coefficients of the points of each cluster."""
-        means: np.ndarray = self.coefficients / self.weight
-        return means
+        return self.coefficients / self.weight
 
     @property
     def reason(self) -> str | None:

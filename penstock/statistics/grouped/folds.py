@@ -72,8 +72,7 @@ class Folded(GroupedBy):
 
     def sets(self, state: State) -> list[list[State]]:
         """Return the states of each fold."""
-        folds: list[list[State]] = state["folds"]
-        return folds
+        return state["folds"]
 
     def of_sets(self, sets: list[list[State]], beside: State) -> State:
         """Return the state of folds."""

@@ -83,8 +83,7 @@ class GroupGrams:
 
     def _broken(self, place: int, test: str, values: np.ndarray) -> np.ndarray:
         """Return which rows break a rule; NaN stands for null, and breaks no other."""
-        broken: np.ndarray = _BROKEN[test](values[place])
-        return broken
+        return _BROKEN[test](values[place])
 
     def _of_rows(self, values: np.ndarray, weight: np.ndarray, place: np.ndarray) -> dict[str, np.ndarray]:
         """Return the sums of the groups that have a row of a weight above 0; rows are group by group.

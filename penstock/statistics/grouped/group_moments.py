@@ -241,5 +241,4 @@ def _joined(place: np.ndarray, groups: int, parts: Parts, bound: float, pieces: 
 
 
 def _added(place: np.ndarray, values: np.ndarray, groups: int) -> np.ndarray:
-    sums: np.ndarray = np.bincount(place, values, groups).astype(np.float64)
-    return sums
+    return np.bincount(place, values, groups).astype(np.float64)

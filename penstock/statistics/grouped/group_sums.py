@@ -50,8 +50,7 @@ class GroupSum:
     @property
     def means(self) -> np.ndarray:
         """The mean of each target, of shape (n_categories, n_targets)."""
-        means: np.ndarray = self.sums / self.counts[:, None]
-        return means
+        return self.sums / self.counts[:, None]
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,7 @@ def _starts(table: pa.Table, by: Sequence[str]) -> np.ndarray:
     """Return the first row of each group of an ordered table."""
     codes = [table[name].combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy() for name in by]
     changes = [np.diff(each, prepend=-1) != 0 for each in codes]
-    starts: np.ndarray = np.flatnonzero(np.logical_or.reduce(changes))
-    return starts
+    return np.flatnonzero(np.logical_or.reduce(changes))
 
 
 def _all_valid(table: pa.Table, by: Sequence[str]) -> pa.Array:
@@ -89,14 +88,12 @@ def _medians(group: np.ndarray, count: np.ndarray, starts: np.ndarray) -> np.nda
     up_to = np.cumsum(count)
     before = (up_to - count)[starts]
     middle = before + (np.bincount(group, count, len(starts)).astype(np.int64) + 1) // 2
-    rows: np.ndarray = np.minimum(np.searchsorted(up_to, middle), len(count) - 1)
-    return rows
+    return np.minimum(np.searchsorted(up_to, middle), len(count) - 1)
 
 
 def _modes(group: np.ndarray, count: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the first row of the largest count of each group."""
-    first: np.ndarray = np.lexsort((-count, group))[starts]  # which is stable
-    return first
+    return np.lexsort((-count, group))[starts]  # which is stable
 
 
 @dataclass(frozen=True)

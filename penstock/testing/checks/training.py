@@ -76,8 +76,7 @@ def _standardised(values: list[Any]) -> np.ndarray:
     columns -= columns.mean(axis=0)
     lengths = np.linalg.norm(columns, axis=0)
     varied = lengths > 1e-9
-    standardised: np.ndarray = columns[:, varied] / lengths[varied]
-    return standardised
+    return columns[:, varied] / lengths[varied]
 
 
 def _columns(values: Sequence[Any]) -> Iterator[np.ndarray]:

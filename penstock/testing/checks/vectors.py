@@ -56,7 +56,7 @@ def check_vectors_are_their_elements(stage: Stage, engine: Engine) -> None:
 def _over(stage: Any, columns: tuple[str, ...]) -> Stage:
     own = {each.name for each in dataclasses.fields(stage)}
     given = {"features" if "features" in own else "columns": columns}
-    return dataclasses.replace(stage, **given, **({"output_columns": None} if "output_columns" in own else {}))  # type: ignore[no-any-return]
+    return dataclasses.replace(stage, **given, **({"output_columns": None} if "output_columns" in own else {}))
 
 
 def packed(columns: pa.Table) -> pa.Array:

@@ -31,8 +31,7 @@ class RddJob(Job):
 
     def collect(self) -> list[Any]:
         self._context.setJobGroup(self.name, self.label, interruptOnCancel=False)
-        rows: list[Any] = self._rdd.collect()
-        return rows
+        return self._rdd.collect()
 
     def completed(self) -> int:
         stage = self.first_stage()

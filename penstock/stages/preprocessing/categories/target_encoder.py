@@ -157,5 +157,4 @@ class TargetEncoder(SupervisedEncoder):
 
     def _drawn(self, found: GroupSum, prior: np.ndarray) -> np.ndarray:
         weight = (found.counts / (found.counts + self.smoothing))[:, None]
-        drawn: np.ndarray = weight * found.means + (1 - weight) * prior
-        return drawn
+        return weight * found.means + (1 - weight) * prior

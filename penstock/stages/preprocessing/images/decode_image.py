@@ -197,8 +197,7 @@ class DecodeImage(FilterStage):
     def _lookup(self) -> np.ndarray:
         """Return what each value of a pixel becomes, float32 of shape (channels, 256)."""
         mean, std = (np.reshape(self._each_channel(*each), (-1, 1)) for each in (("mean", 0.0), ("std", 1.0)))
-        lookup: np.ndarray = ((np.arange(256) * self.scale - mean) / std).astype(np.float32)
-        return lookup
+        return ((np.arange(256) * self.scale - mean) / std).astype(np.float32)
 
     def _rows(self, frame: nw.DataFrame, chosen: np.ndarray) -> nw.DataFrame:
         return frame.filter(matrices.column(frame, "chosen", chosen))

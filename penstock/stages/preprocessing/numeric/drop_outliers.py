@@ -66,5 +66,4 @@ def _outside(name: str, fitted: Fitted) -> nw.Expr:
     lower, upper = (fitted[side].get(name) for side in ("lower", "upper"))
     outside = [value < lower] if lower is not None else []
     outside += [value > upper] if upper is not None else []
-    either: nw.Expr = reduce(or_, outside)
-    return either
+    return reduce(or_, outside)

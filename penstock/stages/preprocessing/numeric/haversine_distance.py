@@ -145,8 +145,7 @@ class HaversineDistance(Stage):
 
 def _outside(name: str, ends: tuple[float, float]) -> nw.Expr:
     degrees = nw.col(name).cast(nw.Float64)
-    outside: nw.Expr = (degrees < ends[0]) | (degrees > ends[1])
-    return outside
+    return (degrees < ends[0]) | (degrees > ends[1])
 
 
 def _distance(places: Sequence[Any], radius: float) -> Any:

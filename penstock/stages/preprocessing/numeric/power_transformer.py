@@ -271,8 +271,7 @@ def _by_rate(rate: float, logs: np.ndarray, bent: np.ndarray) -> np.ndarray:
     series: np.ndarray = logs * logs * np.polynomial.polynomial.polyval(exponent, _SERIES)
     if not rate:
         return series
-    derivative: np.ndarray = np.where(np.abs(exponent) < _SMALL, series, (logs * (1.0 + rate * bent) - bent) / rate)
-    return derivative
+    return np.where(np.abs(exponent) < _SMALL, series, (logs * (1.0 + rate * bent) - bent) / rate)
 
 
 def best_power(

@@ -52,8 +52,7 @@ class Affine:
         value = nw.col(name).cast(nw.Float64)
         if not self.factor:
             return nw.when(~value.is_null()).then(nw.lit(self.offset))  # not times 0, which makes NaN of an infinity
-        line: nw.Expr = self._along(value)
-        return line
+        return self._along(value)
 
     def nodes(self, graph: OnnxGraph, name: str) -> Tensor:
         """Return the line through column `name` of a graph in ONNX."""

@@ -143,8 +143,7 @@ class IDF(Stage):
         known = table["index"].to_numpy()
         at = np.searchsorted(known, places)
         found = np.append(known, -1)[at] == places
-        weights: np.ndarray = np.where(found, np.append(table["idf"].to_numpy(), unseen)[at], unseen)
-        return weights
+        return np.where(found, np.append(table["idf"].to_numpy(), unseen)[at], unseen)
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Weigh the vectors of one row."""

@@ -157,5 +157,4 @@ def normalised(found: Any) -> Any:
 def probabilities(found: Any) -> Any:
     """Return the probability of each class for each row from its scores; NaN for a row with NaN."""
     powers = np.exp(found - found.max(axis=0))
-    shares: Any = powers / powers.sum(axis=0)
-    return shares
+    return powers / powers.sum(axis=0)

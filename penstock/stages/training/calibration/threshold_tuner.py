@@ -300,8 +300,7 @@ Metric = Callable[[Confusions, float], np.ndarray]
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Return the quotients, NaN where nothing is divided."""
-    quotient: np.ndarray = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return quotient
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
 def _recall(at: Confusions, _: float = 1.0) -> np.ndarray:

@@ -77,8 +77,7 @@ class Clusters:
         """Return by how much the lead of a point may have fallen, by its centre, since the last round."""
         before, self._centres = centres if self._centres is None else self._centres, centres
         moved = np.sqrt(squared_distances(before.T, centres.T)) * _SLACK
-        falls: np.ndarray = moved + moved.max() + self._doubt(centres)
-        return falls
+        return moved + moved.max() + self._doubt(centres)
 
     def _doubt(self, centres: np.ndarray) -> float:
         """Return more than what rounding may add to distances from centres, or take from them."""
@@ -178,8 +177,7 @@ def _weights_of(_: Any, near: Any, places: Any, weight: Any) -> Any:
 def _means(sums: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Return the means of clusters by their weights and sums; the centre of one without weight."""
     weight = sums[:, :1]
-    means: np.ndarray = np.where(weight > 0, sums[:, 1:] / np.where(weight > 0, weight, 1.0), centres)
-    return means
+    return np.where(weight > 0, sums[:, 1:] / np.where(weight > 0, weight, 1.0), centres)
 
 
 def _pieces(doubtful: Any, run: slice, step: int) -> Iterator[Places]:

@@ -221,8 +221,7 @@ def totals(rank: Rank, points: Points, centres: Any, largest: np.ndarray, terms:
             sums += exact.by_group(found, values, len(centres), spare)
         return matrices.to_host(sums)
 
-    whole: np.ndarray = rank.allreduce(np.sum(points.share(summed, len(centres)), axis=0)).sum(axis=0)
-    return whole
+    return rank.allreduce(np.sum(points.share(summed, len(centres)), axis=0)).sum(axis=0)
 
 
 def sizes_and_costs(rank: Rank, points: Points, centres: np.ndarray) -> np.ndarray:

@@ -162,8 +162,7 @@ def plus_plus(candidates: np.ndarray, weight: np.ndarray, k: int, seed: int) -> 
 
 def _from(candidates: np.ndarray, place: int) -> np.ndarray:
     away = candidates - candidates[place]
-    squares: np.ndarray = np.einsum("ij,ij->i", away, away)
-    return squares
+    return np.einsum("ij,ij->i", away, away)
 
 
 def _drawn(mass: np.ndarray, fractions: np.ndarray) -> np.ndarray:
@@ -304,13 +303,11 @@ class Sample:
 
     def _standardised(self) -> np.ndarray:
         deviations = np.sqrt(np.average((self.points - self._mean) ** 2, axis=0, weights=self.weight))
-        points: np.ndarray = (self.points - self._mean) / np.where(deviations > 0, deviations, 1.0)
-        return points
+        return (self.points - self._mean) / np.where(deviations > 0, deviations, 1.0)
 
     @property
     def _mean(self) -> np.ndarray:
-        mean: np.ndarray = np.average(self.points, axis=0, weights=self.weight)
-        return mean
+        return np.average(self.points, axis=0, weights=self.weight)
 
     def _clusters(self, points: np.ndarray, k: int, seed: int) -> np.ndarray:
         """Return the cluster of each point, where the sum of squared distances is the smallest of some tries."""

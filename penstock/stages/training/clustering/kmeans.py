@@ -196,8 +196,7 @@ class KMeans(Trainer):
     def _reach(self, learned: Fitted) -> np.ndarray:
         """Return how far from the origin values are at most, and the centres to begin with, which may be elsewhere."""
         start = np.array(learned.get("start", [learned["origin"]]))
-        reach: np.ndarray = np.maximum(learned["largest"], np.abs(start - learned["origin"]).max(axis=0))
-        return reach
+        return np.maximum(learned["largest"], np.abs(start - learned["origin"]).max(axis=0))
 
     @property
     def _scale(self) -> float:
@@ -254,8 +253,7 @@ class KMeans(Trainer):
         if not self._by_angle:
             return found
         found = np.where(found.any(axis=1, keepdims=True), found, centres)
-        directed: np.ndarray = _lloyd.directed(found.T).T
-        return directed
+        return _lloyd.directed(found.T).T
 
     def _vectors(self, frame: nw.DataFrame) -> Any:
         """Return the rows as columns of a matrix, NaN for null; float64, of length 1, where angles count."""

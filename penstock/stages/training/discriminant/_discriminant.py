@@ -85,8 +85,7 @@ class Discriminant(Trainer):
     def _priors(self, found: ProductsByClass) -> np.ndarray:
         """Return the priors, which are the shares of the classes unless others are given."""
         given = np.array(found.shares if self.priors is None else self.priors)
-        priors: np.ndarray = given / math.fsum(given.tolist())
-        return priors
+        return given / math.fsum(given.tolist())
 
     @abstractmethod
     def _scores(self, columns: Any, fitted: Fitted, kind: Kind) -> Any:

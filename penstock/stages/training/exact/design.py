@@ -63,8 +63,7 @@ class Scaling:
     def bounds(self) -> np.ndarray:
         """The largest size of a standardised value of each column."""
         far = np.maximum(np.abs(self.low - self.shift), np.abs(self.high - self.shift))
-        bounds: np.ndarray = far / self.divisor * _SLACK
-        return bounds
+        return far / self.divisor * _SLACK
 
 
 @dataclass(frozen=True)
@@ -135,8 +134,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
     OpenBLAS' own threads are one set for the whole process, and calls that want them wait for one another.
     """
-    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
-    return limits
+    return threadpool_limits(limits=1, user_api="blas")
 
 
 Work = Callable[[Sequence[Rows]], np.ndarray]
@@ -200,8 +198,7 @@ class Design:
 
     def agreed(self, values: np.ndarray) -> np.ndarray:
         """Return rank 0's values: processors of different kinds may round the same equations in different ways."""
-        of_first: np.ndarray = self._rank.gather(values if self._rank.index == 0 else None)[0]
-        return of_first
+        return self._rank.gather(values if self._rank.index == 0 else None)[0]
 
     def _added(self, work: Work, length: int) -> np.ndarray:
         """Return the sum over all ranks of what `work` makes of blocks of so many rows; every rank calls it."""

@@ -92,8 +92,7 @@ class RowSlices:
     def _large(self) -> np.ndarray:
         """Return, for each pair, what rounds its product to so few bits that the sum of all products has 53."""
         sizes = [sum(1 + place * self.bits for place in pair if place) for pair in self.pairs]
-        large: np.ndarray = np.ldexp(1.5, int(self.total).bit_length() + 1 - np.array(sizes))
-        return large
+        return np.ldexp(1.5, int(self.total).bit_length() + 1 - np.array(sizes))
 
     def _cut(self, rest: Any) -> Any:
         """Return the slices below each other."""
@@ -168,12 +167,10 @@ class GramDesign(Design):
 
         def largest(parts: Sequence[Rows]) -> np.ndarray:
             found = [np.abs(terms(rows)).max(axis=-1) for rows in parts if rows.x.shape[1]]
-            most: np.ndarray = np.max([np.zeros(count), *found], axis=0)
-            return most
+            return np.max([np.zeros(count), *found], axis=0)
 
         own = np.max(list(self._of_blocks(largest, self._length(count))), axis=0)
-        found: np.ndarray = np.max(self._rank.gather(own), axis=0)
-        return found
+        return np.max(self._rank.gather(own), axis=0)
 
 
 def label_and_weight(rows: Rows) -> tuple[Any, Any]:

@@ -137,8 +137,7 @@ class FeatureGrid:
         return np.empty((2 * len(self.exponents), rows))
 
     def _large(self, above: int) -> np.ndarray:
-        large: np.ndarray = np.ldexp(1.5, self.exponents + above)[:, None]
-        return large
+        return np.ldexp(1.5, self.exponents + above)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,5 +340,4 @@ def _added(parts: np.ndarray) -> np.ndarray:
         kept = added - part
         lost += (total - kept) + (part - (added - kept))
         total = added
-    summed: np.ndarray = total + lost
-    return summed
+    return total + lost

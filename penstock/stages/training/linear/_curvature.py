@@ -87,8 +87,7 @@ def diagonal_inverse(moments: np.ndarray, probabilities: np.ndarray, l2: np.ndar
     >>> diagonal_inverse(np.array([2.0]), np.array([0.5, 0.5]), np.array([[0.5]]))
     array([[1.]])
     """
-    inverse: np.ndarray = 1.0 / (_curvatures(probabilities, len(l2))[:, None] * moments + l2)
-    return inverse
+    return 1.0 / (_curvatures(probabilities, len(l2))[:, None] * moments + l2)
 
 
 def _curvatures(probabilities: np.ndarray, outputs: int) -> np.ndarray:
@@ -120,5 +119,4 @@ def _inverse(matrix: np.ndarray) -> np.ndarray:
         swept -= column[:, None] * row
         swept[place], swept[:, place] = row, -column / pivot
         swept[place, place] = 1.0 / pivot
-    inverse: np.ndarray = (swept + swept.T) / 2 * scale * scale[:, None]
-    return inverse
+    return (swept + swept.T) / 2 * scale * scale[:, None]

@@ -224,9 +224,7 @@ def quality(
 def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the solution of a symmetric system, that of least norm where there are many."""
     if is_regular(matrix):
-        solution: np.ndarray = np.linalg.solve(matrix, right)
-        return solution
+        return np.linalg.solve(matrix, right)
     values, vectors = np.linalg.eigh(matrix)
     kept = values > SMALLEST_PIVOT * values[-1]
-    shortest: np.ndarray = vectors[:, kept] @ (vectors[:, kept].T @ right / values[kept])
-    return shortest
+    return vectors[:, kept] @ (vectors[:, kept].T @ right / values[kept])

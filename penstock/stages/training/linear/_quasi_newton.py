@@ -117,8 +117,7 @@ def minimise(objective: Objective, course: Course, **options: Any) -> Course:
         while True:
             x = descent.send(objective(x))
     except StopIteration as end:
-        ended: Course = end.value
-        return ended
+        return end.value
 
 
 def descend(
@@ -202,8 +201,7 @@ def _evaluate(x: np.ndarray, l1: np.ndarray) -> Descent[_Point]:
 def _pseudo_gradient(x: np.ndarray, gradient: np.ndarray, l1: np.ndarray) -> np.ndarray:
     """Return the element of the subdifferential that is nearest to 0."""
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
-    nearest: np.ndarray = np.where(x == 0.0, at_zero, gradient + l1 * np.sign(x))
-    return nearest
+    return np.where(x == 0.0, at_zero, gradient + l1 * np.sign(x))
 
 
 def _step(point: _Point, course: Course, l1: np.ndarray, inverse: Inverse | None) -> Descent[_Point | None]:

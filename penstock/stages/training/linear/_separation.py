@@ -21,8 +21,7 @@ _LEFT = 0.01
 def moving(x: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return which coefficients of features, of one scale, a Newton step at the end of a fit moves by much."""
     size = np.abs(step)
-    moves: np.ndarray = (size > _SHARE * np.abs(x)) & (size > _SHARE * size.max(initial=0.0))
-    return moves
+    return (size > _SHARE * np.abs(x)) & (size > _SHARE * size.max(initial=0.0))
 
 
 def collapsed(information: float, at_first: float) -> bool:

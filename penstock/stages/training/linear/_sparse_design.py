@@ -171,13 +171,11 @@ class SparseDesign:
         for rows in self._rows:
             numbers = rows.x.data[self._places_of_numbers(rows)]
             own = np.maximum(own, [(-numbers).max(axis=0, initial=-np.inf), numbers.max(axis=0, initial=-np.inf)])
-        found: np.ndarray = np.max(self._rank.gather(own), axis=0)
-        return found
+        return np.max(self._rank.gather(own), axis=0)
 
     def _places_of_numbers(self, rows: SparseRows) -> np.ndarray:
         """Return which entries are numbers, the first ones of each row, of shape (rows, numbers)."""
-        places: np.ndarray = rows.x.indptr[:-1, None] + np.arange(self._numbers)
-        return places
+        return rows.x.indptr[:-1, None] + np.arange(self._numbers)
 
     def standardise(self, mean: np.ndarray, scale: np.ndarray) -> Scaling:
         """Take columns, from their means, in these units from now on; 0 leaves out one. Bounds are known then."""
@@ -220,8 +218,7 @@ class SparseDesign:
                 add_by_column(split, rows.x, away * away * rows.spread(rows.weights), total)
             return total
 
-        summed: np.ndarray = self._added(work).sum(axis=0)[: len(self._low)]
-        return summed
+        return self._added(work).sum(axis=0)[: len(self._low)]
 
     def loss_and_gradient(
         self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float, steepest: float = 1.0

@@ -43,8 +43,7 @@ class SparseRows:
     def weights_by_class(self, classes: int) -> np.ndarray:
         """Return the weights of rows of each class, else 0, of shape (classes, rows)."""
         codes = np.arange(float(classes))[:, None]
-        by_class: np.ndarray = (codes == self.label) * self.weights if classes else np.empty((0, self.x.shape[0]))
-        return by_class
+        return (codes == self.label) * self.weights if classes else np.empty((0, self.x.shape[0]))
 
     def weighted(self, terms: np.ndarray) -> np.ndarray:
         """Return `terms`, whose last axis is that of the rows, times the weights."""
@@ -52,8 +51,7 @@ class SparseRows:
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return a value a row as a value an entry."""
-        spread: np.ndarray = np.repeat(values, np.diff(self.x.indptr))
-        return spread
+        return np.repeat(values, np.diff(self.x.indptr))
 
 
 @dataclass(frozen=True, eq=False)

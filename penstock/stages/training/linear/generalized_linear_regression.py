@@ -263,8 +263,7 @@ class GeneralizedLinearRegression(LinearModel):
         count = len(start) - 1
         coefficients, scale = np.array(start[:count]), scaling.scale[:count]
         intercept = start[-1] + float((coefficients * (scale > 0) * scaling.shift[:count]).sum())
-        scaled: np.ndarray = np.append(coefficients * scale, intercept)[np.minimum(likelihood.used, count)]
-        return scaled
+        return np.append(coefficients * scale, intercept)[np.minimum(likelihood.used, count)]
 
     def _iterate(self, rank: Rank, likelihood: Likelihood, null: Point | None, begun: np.ndarray | None) -> Course:
         course = likelihood.resumed(rank)

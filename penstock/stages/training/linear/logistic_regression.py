@@ -396,5 +396,4 @@ class LogisticRegression(Trainer):
 
 def _shares(totals: Totals) -> np.ndarray:
     """Return the share of each class in the weight; not 0, whose logarithm has no end, for a class without weight."""
-    shares: np.ndarray = np.maximum(totals.of_classes / totals.weight, 1e-9)
-    return shares
+    return np.maximum(totals.of_classes / totals.weight, 1e-9)

@@ -109,13 +109,13 @@ class SparkMLEstimator(Trainer):
         return bound
 
     def inputs(self) -> tuple[str, ...]:
-        return self.estimator.reads  # type: ignore[no-any-return]
+        return self.estimator.reads
 
     def training_columns(self) -> tuple[str, ...]:
         return (*self.inputs(), *self.estimator.learns_from)
 
     def outputs(self) -> tuple[str, ...]:
-        return self.estimator.makes  # type: ignore[no-any-return]
+        return self.estimator.makes
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema with what is made; of what types is known once it is fitted, see `learned_schema`."""
@@ -137,8 +137,7 @@ class SparkMLEstimator(Trainer):
         """
         engine = estimator_engine(dataset.engine, self.title)
         rows = dataset.select(*self.training_columns())
-        fitted: Fitted = engine.fit_estimator(self.estimator.build, rows, self.outputs(), label=self.title)
-        return fitted
+        return engine.fit_estimator(self.estimator.build, rows, self.outputs(), label=self.title)
 
     def step_on(self, dataset: Dataset, fitted: Fitted) -> Step:
         """Have Spark score all rows of a dataset now; return the step that adds what it made beside each.

@@ -339,5 +339,4 @@ def _scrambled(numbers: np.ndarray, width: int, keys: list[int]) -> np.ndarray:
     for key in keys:
         mixed = (hash_rows(right, key) * width).astype(np.uint64)
         left, right = right, (left + mixed) % np.uint64(width)
-    made: np.ndarray = left * np.uint64(width) + right
-    return made
+    return left * np.uint64(width) + right

@@ -225,8 +225,7 @@ def synchronised(module: nn.Module, rank: Rank, device: torch.device) -> nn.Modu
         It has some, and the device is a CPU.
     """
     if device.type == "cuda":
-        converted: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(module)
-        return converted
+        return nn.SyncBatchNorm.convert_sync_batchnorm(module)
     if has_batch_norm(module):
         raise ConfigError(
             f"the module has batch normalisation, which would see only the rows of one of {rank.size} ranks",

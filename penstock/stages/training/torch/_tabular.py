@@ -66,8 +66,7 @@ class Tabular(nn.Module):
 
     def forward(self, features: torch.Tensor, codes: torch.Tensor | None = None) -> torch.Tensor:
         """Return the outputs of each row."""
-        made: torch.Tensor = self.layers(_joined(self.embeddings, features, codes))
-        return made
+        return self.layers(_joined(self.embeddings, features, codes))
 
     def stages(self) -> list[nn.Module]:
         """Return what may be on different ranks: the embeddings, and each layer."""

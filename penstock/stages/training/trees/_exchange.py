@@ -59,8 +59,7 @@ def _broadcast_array(own: np.ndarray | None, dtype: str, shape: tuple[int, ...])
     if not array.size:
         return array
     joined = collective.allreduce(array.reshape(-1).view(np.uint8), collective.Op.BITWISE_OR)
-    whole: np.ndarray = joined.view(dtype).reshape(shape)
-    return whole
+    return joined.view(dtype).reshape(shape)
 
 
 def _layout(arrays: dict[str, np.ndarray]) -> Layout:

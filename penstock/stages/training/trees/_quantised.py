@@ -135,8 +135,7 @@ def owners(group: pa.Array, size: int) -> np.ndarray:
     """
     coded = group.dictionary_encode()
     ranks = [zlib.crc32(str(value).encode()) % size for value in coded.dictionary.to_pylist()]
-    of_rows: np.ndarray = np.array(ranks, dtype=np.int64)[coded.indices.to_numpy()]
-    return of_rows
+    return np.array(ranks, dtype=np.int64)[coded.indices.to_numpy()]
 
 
 def _sorted(parts: list[Batch], kind: Kind) -> Batch:

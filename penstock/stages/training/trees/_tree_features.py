@@ -189,15 +189,13 @@ def _recoded(kind: str, document: Any, place: Callable[[np.ndarray], np.ndarray]
 def _trees(document: Any) -> Sequence[dict[str, Any]]:
     """Return the trees of a ``gbtree`` booster, or of a ``dart`` one, which has one in it."""
     booster: Mapping[str, Any] = document["learner"]["gradient_booster"]
-    trees: Sequence[dict[str, Any]] = booster.get("gbtree", booster)["model"]["trees"]
-    return trees
+    return booster.get("gbtree", booster)["model"]["trees"]
 
 
 def _features(tree: Mapping[str, Any]) -> np.ndarray:
     """Return the features at nodes; leaves have 0, or the feature of the split that was there before pruning."""
     split: np.ndarray = np.array(tree["split_indices"])
-    found: np.ndarray = split[split != _DELETED]
-    return found
+    return split[split != _DELETED]
 
 
 def to_document(blob: Blob) -> Any:
