@@ -332,11 +332,6 @@ def fused(formula: Any) -> Any:
     return cupy.fuse(kernel_name=formula.__name__)(functools.partial(formula, cupy))
 
 
-def ndtri(values: Any) -> Any:
-    """Return the quantile of the standard normal distribution at each of the CuPy `values`."""
-    return special("ndtri", values)
-
-
 def special(name: str, values: Any) -> Any:
     """Return a function of SciPy's module `special` of each of the CuPy `values`."""
     from cupyx.scipy import special as functions

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from on_stand_in import stand_in  # noqa: F401
 
+from penstock.frames import matrices
 from penstock.stages.training.exact import products as _exact_products
 from penstock.stages.training.exact.design import Rows, Scaling, ToRows
 from penstock.stages.training.exact.products import Coefficients, FeatureGrid, LossAt, NumberSlices, ProductDesign
@@ -40,15 +42,16 @@ class Alone:
         return values
 
 
-def design(order: np.ndarray, cuts: int, threads: int = 1, weight: np.ndarray | None = None) -> ProductDesign:
+def design(
+    order: np.ndarray, cuts: int, threads: int = 1, weight: np.ndarray | None = None, kind: Any = "cpu"
+) -> ProductDesign:
     bounds = np.abs(X).max(axis=1)
     zeros, ones = np.zeros(FEATURES), np.ones(FEATURES)
     convert = ToRows((), "label", None, None if weight is None else "w", Scaling(zeros, ones, -bounds, bounds, False))
-    parts = [
-        Rows(X[:, rows], LABEL[rows], None if weight is None else weight[rows]) for rows in np.array_split(order, cuts)
-    ]
+    cut = [(X[:, rows], LABEL[rows], None if weight is None else weight[rows]) for rows in np.array_split(order, cuts)]
+    parts = [Rows(*(each if each is None else matrices.to_device(each, kind) for each in part)) for part in cut]
     largest = 1.0 if weight is None else float(weight.max())
-    return ProductDesign(Alone(parts, threads), convert, ROWS, largest)  # type: ignore[arg-type]
+    return ProductDesign(Alone(parts, threads, kind), convert, ROWS, largest)  # type: ignore[arg-type]
 
 
 def halves_of_squares(margins: Any, label: Any) -> tuple[Any, Any]:
@@ -154,3 +157,17 @@ def test_losses_that_are_added_up_together_are_those_of_each_by_itself() -> None
         alone = whole.loss_and_gradient(each.coefficients, each.loss, largest_loss=each.largest_loss)
         assert loss == alone[0]
         assert gradient.tobytes() == alone[1].tobytes()
+
+
+@pytest.mark.stand_in
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("weight", [None, np.random.default_rng(9).uniform(0, 1e3, ROWS)], ids=["equal", "weighted"])
+def test_sums_on_a_gpu_are_those_of_a_cpu_up_to_rounding(weight: np.ndarray | None) -> None:
+    asked = [
+        LossAt(np.full((outputs, FEATURES), 0.1) / np.abs(X).max(axis=1), halves_of_squares, 1) for outputs in (1, 3)
+    ]
+    cpu, gpu = (design(np.arange(ROWS), 3, weight=weight, kind=kind) for kind in ("cpu", "gpu"))
+    pairs = zip(cpu.losses_and_gradients(asked), gpu.losses_and_gradients(asked), strict=True)
+    for expected, found in pairs:
+        assert found[0] == pytest.approx(expected[0], rel=1e-13)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-11)

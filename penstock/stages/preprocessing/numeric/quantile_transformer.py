@@ -13,7 +13,7 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from penstock import frames
-from penstock.frames import cudf, matrices
+from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.number_columns import values_of, with_results
@@ -120,7 +120,7 @@ class QuantileTransformer(ColumnStage):
         found = _places(values_of(frame, name), quantiles, places)
         if self.output_distribution == "uniform":
             return found
-        return np.clip(ndtri(found) if isinstance(found, np.ndarray) else cudf.ndtri(found), *_NORMAL_ENDS)
+        return np.clip(matrices.special("ndtri", found), *_NORMAL_ENDS)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Find the place of one value."""

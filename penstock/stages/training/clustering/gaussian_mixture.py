@@ -88,7 +88,7 @@ class GaussianMixture(Trainer):
 
     Every rank reads its rows once and keeps them in memory, 8 bytes a value: on a GPU in its own, where it also
     trains. The same rows in the same order give the same model to the bit, whatever the engine, the fragments and the
-    number of ranks; on a GPU that of a CPU to 1e-9, where the steps are as many.
+    number of ranks; on a GPU, whose sums are not exact, that of a CPU to 1e-9, where the steps are as many.
 
     Examples
     --------

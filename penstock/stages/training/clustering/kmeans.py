@@ -90,7 +90,7 @@ class KMeans(Trainer):
 
     Each rank reads its rows once and keeps them as float64, 8 bytes a value: in float32 rows that are nearly as near to
     two centres would change sides. A round is one pass over them and one all-reduce. Rows on a GPU stay there: the host
-    sees candidates, centres and sums of clusters. The model is that of a CPU to 1e-9.
+    sees candidates, centres and sums of clusters, which are not exact there. The model is that of a CPU to 1e-9.
 
     Examples
     --------

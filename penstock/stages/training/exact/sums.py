@@ -96,7 +96,7 @@ class Split:
 
 
 class Unsplit(Split):
-    """Sums in the order of a GPU, which differ in their last digits: a call for each in place of six."""
+    """Terms of a GPU, uncut: their sums differ in the last digits, and take one call in place of six."""
 
     count = 1
 

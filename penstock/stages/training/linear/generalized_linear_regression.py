@@ -119,7 +119,7 @@ class GeneralizedLinearRegression(LinearModel):
 
     Every rank reads its rows once and keeps them in memory, 8 bytes a value. A round is two passes over them, one for
     the sizes of what is added up; so the sums are exact, and the same rows give the same model to the bit, whatever the
-    engine, the fragments and the number of ranks.
+    engine, the fragments and the number of ranks. On a GPU a round is one pass, and the model that of a CPU to 1e-9.
 
     Examples
     --------

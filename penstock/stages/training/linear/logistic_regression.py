@@ -132,7 +132,7 @@ class LogisticRegression(Trainer):
     penalty, and features separate classes, of all rows or of some (complete or quasi-separation). Then coefficients
     grow without bound; ``unbounded_features`` has their names, as R's ``detect_separation`` has. Every rank reads its
     rows once and keeps them in memory, 8 bytes a value. The same rows in the same fragments give the same model to the
-    bit, on any engine and any number of ranks.
+    bit, on any engine and any number of ranks; on a GPU, whose sums are not exact, to a few digits less.
 
     A sparse vector stays sparse: rows are CSR, 12 bytes a value, on the host also where frames are on a GPU. What it
     leaves out is zero, and the model is that of the dense columns: features are divided by their standard deviations,
