@@ -18,7 +18,7 @@ BROKEN = [
     ("infinite", (), [1, 2], []),
     ("negative", (), [-1, 0, None, -3], [-1, -3]),
     ("negative", (), [-0.0, -INF], [-INF]),
-    ("not_binary", (), [0, 1, 2, None, -1], [2, -1]),
+    ("not_binary", (), [0, 1, 2, None, -1, 0.5], [2, -1, 0.5]),
     ("not_binary", (), [True, False, None], []),
     ("not_between", (0, 2), [-1, 0, 2, 3, None], [-1, 3]),
     ("not_between", ("b", "c"), ["a", "b", "c", "ca"], ["a", "ca"]),

@@ -12,6 +12,8 @@ import pytest
 from on_stand_in import stand_in  # noqa: F401
 
 from penstock.frames import matrices
+from penstock.stages.training.clustering import _lloyd
+from penstock.stages.training.clustering._clusters import PlainClusters
 from penstock.stages.training.exact import products as _exact_products
 from penstock.stages.training.exact.design import Rows, Scaling, ToRows
 from penstock.stages.training.exact.products import Coefficients, FeatureGrid, LossAt, NumberSlices, ProductDesign
@@ -171,3 +173,14 @@ def test_sums_on_a_gpu_are_those_of_a_cpu_up_to_rounding(weight: np.ndarray | No
     for expected, found in pairs:
         assert found[0] == pytest.approx(expected[0], rel=1e-13)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-11)
+
+
+@pytest.mark.stand_in
+@pytest.mark.usefixtures("stand_in")
+def test_points_on_a_gpu_count_once_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_lloyd._AT_A_TIME, "gpu", 64)
+    vectors, weight = (matrices.to_device(each, "gpu") for each in (X, np.ones(ROWS)))
+    sizes = _lloyd.lengths(vectors)
+    points = _lloyd.Points(vectors, weight, 0, ROWS, np.abs(X).max(axis=1), 1.0, 1, sizes, "gpu")
+    PlainClusters(points).means(rank := Alone([]), X[:, :3].T)
+    assert rank.given[0][:, 0].sum() == ROWS

@@ -1,4 +1,4 @@
-"""The clusters of a rank's points from round to round: only points that may have changed sides are looked at.
+"""Clusters of a rank's points from round to round: on a CPU only points that may have changed sides are compared.
 
 A point whose centre is nearer than any other by more than both have moved keeps its centre, after Hamerly, "Making
 k-means even faster", SIAM International Conference on Data Mining 2010. And where sums are exact, as they are here,
@@ -114,9 +114,10 @@ class Clusters:
 
 
 class PlainClusters:
-    """Clusters of the points of a GPU, which compares all of them in each round.
+    """k-means clusters of points on a GPU.
 
-    A round takes a few calls over millions of points. Sums are those of matrix products, in the device's own order.
+    A round compares all points with all centres, by a few calls over millions of points. Sums are those of matrix
+    products, in the device's own order.
 
     Parameters
     ----------
@@ -138,10 +139,10 @@ class PlainClusters:
         return _means(rank.allreduce(own), centres)
 
     def _summed(self, runs: Sequence[slice], centres: np.ndarray) -> np.ndarray:
-        """Return of each cluster the weight, and after it the weighted sums of the vectors."""
+        """Return the weight of each cluster, and after it the weighted sums of its vectors."""
         sums = np.zeros((len(centres), centres.shape[1] + 1))
         squares = (centres * centres).sum(axis=1)
-        doubt = rounding(centres.shape[1]) * (self._reach + np.sqrt(squares.max())) ** 2
+        doubt = float(rounding(centres.shape[1]) * (self._reach + np.sqrt(squares.max())) ** 2)
         factors, lengths = (matrices.to_device(each, "gpu") for each in (-2.0 * centres, squares[:, None]))
         for run in runs:
             whole = run.stop - run.start >= len(self._points.weight)
@@ -154,7 +155,7 @@ class PlainClusters:
 
 
 def _nearest(vectors: Any, scores: Any, doubt: float, centres: np.ndarray) -> Any:
-    """Return the place of the nearest centre of each vector, as `nearest` does; scores are as near as `doubt`."""
+    """Return the place of the nearest centre of each vector; within `doubt` scores decide nothing, but distances do."""
     close = _are_close(scores, scores.min(axis=0), doubt)
     near = close.argmax(axis=0)
     if int(close.sum()) > len(near):
@@ -165,6 +166,7 @@ def _nearest(vectors: Any, scores: Any, doubt: float, centres: np.ndarray) -> An
 
 @matrices.fused
 def _are_close(_: Any, scores: Any, best: Any, doubt: float) -> Any:
+    """Return whether scores are within `doubt` of the best of their point."""
     return scores <= best + doubt
 
 

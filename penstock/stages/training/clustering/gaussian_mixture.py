@@ -318,7 +318,7 @@ class _Step:
 
 
 class _PlainStep:
-    """One pass over the rows of a GPU, fragment by fragment."""
+    """Step of a mixture on a GPU, by plain sums over fragments."""
 
     def __init__(self, design: MixtureDesign, mixture: Mixture) -> None:
         self.mixture, self.length = mixture, design.total

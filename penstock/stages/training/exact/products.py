@@ -254,7 +254,7 @@ class ProductDesign(Design):
 
 
 class _PlainRound:
-    """One evaluation of some losses and their gradients over the rows of a GPU, fragment by fragment."""
+    """Losses and their gradients on a GPU, by plain sums over fragments."""
 
     def __init__(self, design: ProductDesign, asked: Sequence[LossAt]) -> None:
         self.asked, self.length = asked, design.total

@@ -96,7 +96,10 @@ class Split:
 
 
 class Unsplit(Split):
-    """Terms of a GPU, uncut: their sums differ in the last digits, and take one call in place of six."""
+    """Uncut terms, for plain sums on a GPU.
+
+    The last digits of sums depend on the order; a sum takes one call in place of six.
+    """
 
     count = 1
 
