@@ -15,12 +15,12 @@ from penstock import devices, frames
 from penstock.frames import ROW, Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Blob
+from penstock.stages.classes import coded_label
 from penstock.stages.training import _finite, _vector_features
 from penstock.stages.training.trees import _float32
 from penstock.stages.training.trees._objectives import ObjectiveTarget
 from penstock.stages.training.trees._tree_features import float32_matrix
-from penstock.statistics.labels import class_places
-from penstock.statistics.rules import ColumnRules, Rule, refuse, rules_for, valid_rows
+from penstock.statistics.rules import ColumnRules, refuse, rules_for, valid_rows
 
 CACHE_BYTES = 4 * 2**30
 """Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
@@ -175,21 +175,27 @@ class ToBatch:
         return float32_matrix(frame, self.features, self.index)
 
     def _check(self, frame: nw.DataFrame) -> None:
-        known = [] if self.classes is None else [(self.label, Rule("not_a_class", self.classes))]
-        checks = [*training_checks(self.label, self.weight, self.group), *known]
+        checks = training_checks(self.label, self.weight, self.group)
         refuse(checks, valid_rows(frame, checks)[1])
         if self.objective is not None:
             faults = ObjectiveTarget(self.label, {}, self.objective, self.upper).faults
             faults.refuse(faults.summarise(frame))
 
     def _labels(self, frame: nw.DataFrame) -> Any:
-        if self.classes is None:
-            return float32_matrix(frame, (self.label,))[:, 0]
-        label = class_places(frame, self.label, self.classes).astype("float32")
-        if not self.one_hot:
+        if self.classes is not None:
+            self._refuse_unknown(frame, self.classes)
+        to_matrix = float32_matrix if self.classes is None else matrices.to_matrix
+        label = to_matrix(frame.select(coded_label(self.label, self.classes)), (self.label,))[:, 0]
+        if not self.one_hot or self.classes is None:
             return label
         places = matrices.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
         return (label[:, None] == places[None, :]).astype("float32")
+
+    def _refuse_unknown(self, frame: nw.DataFrame, classes: tuple[Any, ...]) -> None:
+        unknown = ~nw.col(self.label).is_in(list(classes))
+        if count := int(frame.select(unknown.sum()).item()):
+            known = ", ".join(map(repr, classes[:10]))
+            raise _finite.bad_values(self.label, count, f"is not one of the classes {known}", unknown)
 
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
