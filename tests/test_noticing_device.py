@@ -138,7 +138,6 @@ ALLOWED = (
     Allowed(CLUSTERING + "_clusters.py:PlainClusters._summed", "to_device", of_outputs, each_round),
     Allowed(CLUSTERING + "_clusters.py:PlainClusters._summed", "to_host", of_outputs, each_block),
     Allowed(CLUSTERING + "_clusters.py:PlainClusters.__init__", "__float__", once, once),
-    Allowed(CLUSTERING + "_clusters.py:PlainClusters.means", "to_device", of_outputs, once),
     Allowed(CLUSTERING + "_clusters.py:_nearest", "__int__", once, each_block),
     Allowed(CLUSTERING + "_clusters.py:_nearest", "to_device", of_outputs, each_block),
     Allowed(CLUSTERING + "gaussian_mixture.py:_PlainStep.__init__", "to_device", of_products, each_round),

@@ -326,7 +326,7 @@ def murmur3(native: Any, seed: int) -> Any:
 
 @functools.cache
 def fused(formula: Any) -> Any:
-    """Return the kernel of an elementwise formula, which takes the module of arrays before these."""
+    """Return the kernel of an elementwise formula over CuPy's functions."""
     import cupy
 
     return cupy.fuse(kernel_name=formula.__name__)(functools.partial(formula, cupy))

@@ -81,7 +81,7 @@ def _added(columns: Sequence[Any], kinds: Sequence[np.dtype]) -> Run:
 
 
 def _added_on_gpu(columns: Sequence[Any], kinds: Sequence[np.dtype]) -> Run:
-    """Return the run on the host, to which all columns come together."""
+    """Return the run on the host, by one copy of all columns."""
     numbers, places = np.unique(columns[0], return_inverse=True)
     # CuPy's `reduceat` subtracts running sums, which would leave some weight where there is none.
     sums = [np.bincount(places, each.astype(np.float64), len(numbers)) for each in columns[1:]]

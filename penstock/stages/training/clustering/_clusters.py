@@ -1,4 +1,4 @@
-"""Clusters of a rank's points from round to round: on a CPU only points that may have changed sides are compared.
+"""Clusters of a rank's points from round to round: by bounds on distances on a CPU, by all distances on a GPU.
 
 A point whose centre is nearer than any other by more than both have moved keeps its centre, after Hamerly, "Making
 k-means even faster", SIAM International Conference on Data Mining 2010. And where sums are exact, as they are here,
@@ -125,17 +125,12 @@ class PlainClusters:
     """
 
     def __init__(self, points: Points) -> None:
-        self.compared = 0
         self._points = points
         self._reach = float(points.sizes.max()) if len(points.sizes) else 0.0
-        self._places: Any = None
 
     def means(self, rank: Rank, centres: np.ndarray) -> np.ndarray:
         """Return the means of the points that are nearest to each of the centres, as `Clusters.means`."""
-        if self._places is None:
-            self._places = matrices.to_device(np.arange(len(centres))[:, None], "gpu")
         own = np.sum(self._points.share(lambda runs: self._summed(runs, centres), len(centres)), axis=0)
-        self.compared = len(self._points.weight)
         return _means(rank.allreduce(own), centres)
 
     def _summed(self, runs: Sequence[slice], centres: np.ndarray) -> np.ndarray:
@@ -143,13 +138,14 @@ class PlainClusters:
         sums = np.zeros((len(centres), centres.shape[1] + 1))
         squares = (centres * centres).sum(axis=1)
         doubt = float(rounding(centres.shape[1]) * (self._reach + np.sqrt(squares.max())) ** 2)
-        factors, lengths = (matrices.to_device(each, "gpu") for each in (-2.0 * centres, squares[:, None]))
+        numbers = (-2.0 * centres, squares[:, None], np.arange(len(centres))[:, None])
+        factors, lengths, places = (matrices.to_device(each, "gpu") for each in numbers)
         for run in runs:
             whole = run.stop - run.start >= len(self._points.weight)
             vectors = self._points.vectors if whole else self._points.vectors[:, run]
             weight = self._points.weight if whole else self._points.weight[run]
             near = _nearest(vectors, factors @ vectors + lengths, doubt, centres)
-            members = _weights_of(near, self._places, weight)
+            members = _weights_of(near, places, weight)
             sums += matrices.to_host(np.column_stack([members.sum(axis=1), members @ vectors.T]))
         return sums
 

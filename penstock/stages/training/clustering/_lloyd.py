@@ -152,7 +152,7 @@ def nearest_by(vectors: Any, centres: Any, sizes: Any) -> tuple[Any, Any]:
 
 
 def nearest_among(vectors: Any, centres: Any, close: Any) -> Any:
-    """Return the place of the nearest centre of each vector, of those that are close to it."""
+    """Return the place of the nearest of the close centres of each vector."""
     places, rows = close.nonzero()
     distances = np.full_like(vectors, np.inf, shape=close.shape)
     distances[places, rows] = squared_distances(vectors[:, rows], centres[places].T)

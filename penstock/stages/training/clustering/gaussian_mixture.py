@@ -312,7 +312,7 @@ class _Step:
         return float(sums[0] + sums[1]), self.slices.join(products)
 
     def _distances(self, rows: Rows, roots: Any) -> Iterator[Any]:
-        """Yield what `_apart` does, divided as slices want them."""
+        """Yield weighted distances in the units of slices."""
         units = np.ldexp(1.0, -self.slices.exponents)[:, None]
         yield from _apart(rows.x * units, self.centres[:, :, None] * units, roots)
 

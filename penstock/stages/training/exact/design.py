@@ -223,7 +223,7 @@ class Design:
 
 
 def sum_on_gpu(parts: Sequence[Rows], function: Callable[[Rows], Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Return the sum of the arrays of a shape that a function makes of fragments on a GPU; one copy to the host."""
+    """Return the sum of a function of fragments on a GPU, an array of `shape`, by one copy to the host."""
     return matrices.to_host(reduce(np.add, map(function, parts))) if parts else np.zeros(shape)
 
 

@@ -140,7 +140,7 @@ class GramDesign(Design):
         return None if found is None or not np.isfinite(found).all() else found
 
     def _plain(self, terms: Terms, count: int) -> np.ndarray:
-        """Return the product on a GPU, in whose sums a number that is not finite stays."""
+        """Return the product by plain sums on a GPU, where NaN and infinities stay."""
 
         def product(rows: Rows) -> Any:
             matrix = terms(rows)

@@ -7,7 +7,7 @@ exact in float64: the error-free transformation of Ozaki, Ogita, Oishi and Rump,
 multiplication by using fast routines of matrix multiplication", Numerical Algorithms 59, 2012. Sums of such products
 over blocks of rows are kept in two parts, which are exact as well.
 
-On a GPU products of whole fragments are added up plainly: calls cost more there than digits are worth.
+On a GPU products of whole fragments are added up plainly, in few calls.
 
 Features are rounded once, to multiples of 2**-51 of a power of two that is not below their bound, and not above twice
 it. Of the other factor the first 47 bits count: how many slices these are cut into depends on the device, and what they
