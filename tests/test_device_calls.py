@@ -24,11 +24,11 @@ from penstock.pipeline import Pipeline
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
-BUDGETS = {"fit": 150, "transform": 135, "train": 81, "evaluate": 60}
+BUDGETS = {"fit": 150, "transform": 135, "train": 52, "evaluate": 60}
 """Calls for a fragment."""
 ROUNDS = {"logistic": 12 * 8, "kmeans": 15}
 """Calls for a round: of a logistic regression on eight fragments, of k-means on the rows of a rank."""
-TRIPS = {"fit": 9, "transform": 2, "train": 9, "evaluate": 4}
+TRIPS = {"fit": 8, "transform": 2, "train": 4, "evaluate": 4}
 """Calls for a fragment that bring something to the host."""
 TO_HOST = {"to_arrow", "to_numpy", "to_parquet", "get", "item", "tolist", "__bool__", "__float__", "__int__"}
 FRAGMENTS, ROWS = 8, 200

@@ -22,6 +22,7 @@ from penstock.engines.local import LocalEngine
 from penstock.frames import cudf
 from penstock.stages.preprocessing.scaling.affine import Affine, along_rows, between
 from penstock.statistics import Extremes
+from penstock.statistics.labels import class_places
 from penstock.statistics.rules import Rule, count_broken
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
@@ -90,6 +91,22 @@ def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(stand_in: None, sub
         with subtests.test(f"{rule.test} of {name}"):
             assert_same_rows(table, rule.broken(name))
             assert count_broken(on_gpu(table), [(name, rule)]) == count_broken(frames.from_arrow(table), [(name, rule)])
+
+
+CLASSES = {
+    "in another order": ([1, 3, None, 2], (3, 1), [1, 0, 2, 2]),
+    "neighbours beyond float64": ([2**53 + 1, 2**53, None, 2**53 + 2], (2**53, 2**53 + 1), [1, 0, 2, 2]),
+    "fractions": ([0.5, math.nan, None, -0.0], (0.0, 0.5), [1, 2, 2, 0]),
+    "texts": (["b", "a", None, "c"], ("a", "b"), [1, 0, 2, 2]),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_a_label_has_the_place_of_its_class(stand_in: None, case: str) -> None:
+    labels, classes, expected = CLASSES[case]
+    table = pa.table({"label": pa.array(labels)})
+    assert class_places(frames.from_arrow(table), "label", classes).tolist() == expected
+    assert class_places(on_gpu(table), "label", classes).tolist() == expected
 
 
 def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:

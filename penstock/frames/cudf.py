@@ -284,11 +284,11 @@ def value_counts(native: Any, columns: Sequence[str]) -> dict[str, pa.Table]:
     for dtype in dict.fromkeys(dtypes[name] for name in columns):
         names = [name for name in columns if dtypes[name] == dtype]
         found = [native.groupby(name, sort=False).size() for name in names]
-        values = cudf().concat([each.index for each in found]).to_arrow()
-        counts = cudf().concat(found, ignore_index=True).to_arrow().cast(pa.int64())
+        together = cudf().concat(found).reset_index(name=f"count of {names[0]}").to_arrow(preserve_index=False)
         for name, each, end in zip(names, found, itertools.accumulate(map(len, found)), strict=True):
             own = pa.array(range(end - len(each), end), pa.int64())  # taken: a slice would travel with all the others
-            tables[name] = pa.table({"value": values.take(own), "count": counts.take(own)})
+            values, counts = together.take(own).columns
+            tables[name] = pa.table({"value": values, "count": counts.cast(pa.int64())})
     return {name: tables[name] for name in columns}
 
 

@@ -146,59 +146,6 @@ def features(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
     return nw.to_native(frame.select(nw.col(*columns).cast(nw.Float32)))
 
 
-def count_infinite(values: Any) -> list[int]:
-    """Return how many values of each column of a matrix, or of what `features` gives, are infinite.
-
-    Examples
-    --------
-    >>> count_infinite(np.array([[1.0, np.inf], [np.nan, -np.inf]]))
-    [0, 2]
-    """
-    if isinstance(values, pl.DataFrame):
-        return list(values.select(pl.all().is_infinite().sum()).row(0))
-    infinite = np.isinf(values)
-    return infinite.sum(axis=0).tolist() if bool(infinite.any()) else [0] * values.shape[1]
-
-
-def rows_of(values: Any, chosen: np.ndarray) -> Any:
-    """Return the chosen rows (a mask, on the host) of an array, or of what `features` gives, as NumPy or SciPy.
-
-    Examples
-    --------
-    >>> rows_of(np.array([1, 2, 3]), np.array([True, False, True]))
-    array([1, 3])
-    """
-    if isinstance(values, pl.DataFrame):
-        return values.filter(chosen).to_numpy(order="c")
-    if _is_sparse(values):
-        return values[chosen]
-    return to_host(values[chosen if isinstance(values, np.ndarray) else cudf.to_device(chosen)])
-
-
-def concatenated(values: Sequence[Any]) -> Any:
-    """Return the rows of NumPy arrays, or of SciPy's sparse matrices, one after the other.
-
-    Examples
-    --------
-    >>> concatenated([np.array([1]), np.array([2])])
-    array([1, 2])
-    """
-    if not _is_sparse(values[0]):
-        return np.concatenate(values)
-    from scipy import sparse  # slow to import, and rarely needed
-
-    return sparse.vstack(values, format="csr")
-
-
-def _is_sparse(values: Any) -> bool:
-    return hasattr(values, "tocsr")
-
-
-def empty(shape: int | tuple[int, ...], kind: Kind) -> Any:
-    """Return a float64 array on the device, to be written to: what it holds is whatever was there in memory."""
-    return cudf.empty(shape) if kind == "gpu" else np.empty(shape)
-
-
 def fused(formula: Callable[..., Any]) -> Callable[..., Any]:
     """Return an elementwise function of arrays, a single kernel on a GPU.
 
@@ -221,6 +168,80 @@ def fused(formula: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def magnitudes(values: Any) -> list[float]:
+    """Return the largest magnitude in each column of what `features` gives; 0 where no value is known.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> magnitudes(features(frames.from_arrow(pa.table({"a": [1, -2], "b": [None, float("-inf")]})), ["a", "b"]))
+    [2.0, inf]
+    """
+    if isinstance(values, pl.DataFrame):
+        return [largest or 0.0 for largest in values.select(pl.all().abs().fill_nan(None).max()).row(0)]
+    return to_host(_known_magnitudes(values).max(axis=0)).tolist() if len(values) else [0.0] * values.shape[1]
+
+
+@fused
+def _known_magnitudes(xp: Any, values: Any) -> Any:
+    return xp.where(xp.isnan(values), xp.float32(0), xp.abs(values))
+
+
+def count_infinite(values: Any) -> list[int]:
+    """Return how many values of each column of a matrix are infinite.
+
+    Examples
+    --------
+    >>> count_infinite(np.array([[1.0, np.inf], [np.nan, -np.inf]]))
+    [0, 2]
+    """
+    infinite = np.isinf(values)
+    return infinite.sum(axis=0).tolist() if bool(infinite.any()) else [0] * values.shape[1]
+
+
+def rows_of(values: Any, chosen: Any) -> Any:
+    """Return the chosen rows of an array, or of what `features` gives, where they are; as NumPy of a Polars frame.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, ...), SciPy matrix or polars.DataFrame
+    chosen : array of bool of shape (n_rows,)
+        On the device of `values`, or on the host.
+
+    Examples
+    --------
+    >>> rows_of(np.array([1, 2, 3]), np.array([True, False, True]))
+    array([1, 3])
+    """
+    if isinstance(values, pl.DataFrame):
+        return values.filter(to_host(chosen)).to_numpy(order="c")
+    return values[to_host(chosen) if _is_sparse(values) else chosen]
+
+
+def concatenated(values: Sequence[Any]) -> Any:
+    """Return the rows of arrays of NumPy or CuPy, or of SciPy's sparse matrices, one after the other.
+
+    Examples
+    --------
+    >>> concatenated([np.array([1]), np.array([2])])
+    array([1, 2])
+    """
+    if not _is_sparse(values[0]):
+        return np.concatenate(values)
+    from scipy import sparse  # slow to import, and rarely needed
+
+    return sparse.vstack(values, format="csr")
+
+
+def _is_sparse(values: Any) -> bool:
+    return hasattr(values, "tocsr")
+
+
+def empty(shape: int | tuple[int, ...], kind: Kind) -> Any:
+    """Return a float64 array on the device, to be written to: what it holds is whatever was there in memory."""
+    return cudf.empty(shape) if kind == "gpu" else np.empty(shape)
+
+
 def special(name: str, values: Any) -> Any:
     """Return a function of SciPy's module `special`, that CuPy has too, of each value: where the values are.
 
@@ -236,9 +257,9 @@ def special(name: str, values: Any) -> Any:
     return getattr(functions, name)(values)
 
 
-def to_host(values: Any) -> np.ndarray:
-    """Return an array as NumPy, copied from the GPU if it is there."""
-    return cudf.to_host(values)
+def to_host(values: Any) -> Any:
+    """Return an array as NumPy, copied from the GPU if it is there; a sparse matrix is on the host."""
+    return values if _is_sparse(values) else cudf.to_host(values)
 
 
 def to_device(values: np.ndarray, kind: Kind) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.devices import Device
+from penstock.frames import matrices
 
 FRAGMENT_BYTES = 128 * 2**20
 """Memory that the rows of one fragment take when read, about; see :func:`row_bytes`."""
@@ -246,7 +247,7 @@ def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
     >>> int(hash_rows(np.arange(1, dtype=np.uint64), seed=1234567)[0] * 2**53) == 6457827717110365317 >> 11
     True
     """
-    return (random_bits(rows, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return _fractions(rows, np.uint64(seed % 2**64))
 
 
 def random_bits(rows: np.ndarray, seed: int) -> np.ndarray:
@@ -259,9 +260,7 @@ def random_bits(rows: np.ndarray, seed: int) -> np.ndarray:
     >>> int(random_bits(np.arange(1, dtype=np.uint64), seed=1234567)[0])
     6457827717110365317
     """
-    state = np.uint64(seed % 2**64)
-    with np.errstate(over="ignore"):
-        return mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return _bits(rows, np.uint64(seed % 2**64))
 
 
 def mix(state: np.ndarray) -> np.ndarray:
@@ -274,8 +273,21 @@ def mix(state: np.ndarray) -> np.ndarray:
     """
     mixed: np.ndarray = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _stream(rows: Any, key: np.uint64) -> Any:
+    return mix(key + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@matrices.fused
+def _bits(_: Any, rows: Any, key: np.uint64) -> Any:
+    return _stream(rows, key)
+
+
+@matrices.fused
+def _fractions(xp: Any, rows: Any, key: np.uint64) -> Any:
+    return (_stream(rows, key) >> np.uint64(11)).astype(xp.float64) * 2.0**-53
 
 
 def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | None:

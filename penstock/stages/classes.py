@@ -24,6 +24,8 @@ from penstock.statistics.base import Statistic
 from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.distinct.value_counts import ValueCounts
+from penstock.statistics.labels import are_exact, class_places
+from penstock.statistics.rules import Rule, count_broken, refuse
 from penstock.statistics.weighed_values import WeighedValues
 
 MOST_CLASSES = 1000
@@ -256,12 +258,25 @@ def classes_of(learned: Fitted) -> tuple[Any, ...] | None:
     return None if known is None else tuple(known["value"].to_pylist())
 
 
-def coded_label(label: str, classes: tuple[Any, ...] | None) -> nw.Expr:
-    """Return the expression for the places of labels among classes, or without these for numbers as they are."""
-    if classes is None:
-        return nw.col(label)
-    codes = [float(place) for place in range(len(classes))]
-    return nw.col(label).replace_strict(list(classes), codes, return_dtype=nw.Float64)
+def label_codes(frame: nw.DataFrame, label: str, classes: tuple[Any, ...]) -> Any:
+    """Return the places of labels among the classes of a model, float64 where the frame is.
+
+    Raises
+    ------
+    DataValueError
+        A label is null or none of the classes.
+
+    Examples
+    --------
+    >>> label_codes(frames.from_arrow(pa.table({"label": ["b", "a"]})), "label", ("a", "b")).tolist()
+    [1.0, 0.0]
+    """
+    codes = class_places(frame, label, classes)
+    if (codes == len(classes)).any():
+        among = Rule("not_a_class" if are_exact(classes) else "not_in", classes)
+        checks = [(label, Rule("null")), (label, among)]
+        refuse(checks, count_broken(frame, checks))
+    return codes
 
 
 def check_thresholds(stage: Any, name: str) -> None:

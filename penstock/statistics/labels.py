@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -58,22 +58,44 @@ def coded_there(rows: nw.DataFrame[Any], name: str, check: Callable[[int], None]
     return counts, to_array(codes[name].cast(nw.Int64))
 
 
-def class_places(rows: nw.DataFrame[Any], name: str, classes: tuple[Any, ...]) -> Any:
-    """Return the place of each label among classes, their number for one that is none: float64, where the rows are.
+def are_exact(classes: Sequence[Any]) -> bool:
+    """Return whether float64 rounds no integer to a class but itself.
 
     Examples
     --------
-    >>> class_places(frames.from_arrow(pa.table({"label": [3, 1, 2]})), "label", (1, 3)).tolist()
-    [1.0, 0.0, 2.0]
+    >>> are_exact([True, 2.5, "a"]), are_exact([2**53])
+    (True, False)
     """
+    return all(isinstance(value, str) or abs(value) < 2**53 for value in classes)
+
+
+def class_places(rows: nw.DataFrame[Any], name: str, classes: tuple[Any, ...]) -> Any:
+    """Return the place of each label among classes, float64 where the rows are.
+
+    A label that is no class, or null, gets the number of classes.
+
+    Examples
+    --------
+    >>> class_places(frames.from_arrow(pa.table({"label": [3, 1, 2, None]})), "label", (1, 3)).tolist()
+    [1.0, 0.0, 2.0, 2.0]
+    """
+    none = len(classes)
     if rows.schema[name] == nw.String:
-        codes = frames.encode(rows.select(name), {name: _texts(classes)}, {name: len(classes)})
-        return device_numbers(codes, name)
-    order = np.argsort(np.array(classes, np.float64))
-    kind, values = frames.kind_of(rows), device_numbers(rows, name)
-    ordered, places = (matrices.to_device(each, kind) for each in (np.array(classes, np.float64)[order], order))
-    near = np.searchsorted(ordered, values).clip(0, len(classes) - 1)
-    return np.where(ordered[near] == values, places[near], len(classes)).astype(np.float64)
+        return device_numbers(
+            frames.encode(rows.select(name), {name: _texts(classes)}, {name: none}, {name: none}), name
+        )
+    if not are_exact(classes):
+        places = nw.col(name).replace_strict(list(classes), list(range(none)), default=none, return_dtype=nw.Float64)
+        return device_numbers(rows.select(places.fill_null(float(none))), name)
+    known, kind = np.array(classes, np.float64), frames.kind_of(rows)
+    order = known.argsort()
+    ordered = matrices.to_device(np.append(known[order], np.nan), kind)  # NaN where a label is beyond the last class
+    values = matrices.to_rows(rows, (name,))[0]
+    places = np.searchsorted(ordered, values)
+    found = ordered[places] == values
+    if (order[1:] < order[:-1]).any():
+        places = matrices.to_device(np.append(order, none), kind)[places]
+    return np.where(found, places, float(none))
 
 
 @lru_cache(maxsize=64)  # `frames.encode` builds an encoding once for as long as the same memory holds its values

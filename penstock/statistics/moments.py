@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +19,8 @@ from penstock.statistics.rules import Rule
 Key = TypeVar("Key", bound=Hashable)
 _LARGE = 1e150
 """Values beyond are named when squares overflow: the square root of what float64 holds, with room for a sum."""
+_ROWS = 2**14
+"""Rows of a piece; a part of a fragment that ends at a multiple has the same pieces."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,11 @@ class Moments(ColumnStatistic):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return count, mean and centred squares of the finite values, and how many are infinite.
 
-        Infinities are looked for only where a sum is not finite, so that ordinary data pays nothing for them; on a GPU
-        all columns are one block, of which a few calls compute everything.
+        On a GPU all columns are one block, of which a few calls compute everything.
         """
-        on_gpu = frame.implementation.is_cudf()
-        states = {} if on_gpu else {name: _state(frame[name]) for name in self.columns}
-        others = [name for name in self.columns if on_gpu or not math.isfinite(states[name]["m2"])]
-        return states | dict(zip(others, _states_of_rows(to_rows(frame, others)) if others else (), strict=True))
+        if frame.implementation.is_cudf() and self.columns:
+            return dict(zip(self.columns, _states_of_rows(to_rows(frame, self.columns)), strict=True))
+        return {name: self.merge_column(list(_states_of_pieces(frame[name]))) for name in self.columns}
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Join with Chan's update."""
@@ -100,11 +100,24 @@ class Moments(ColumnStatistic):
         return Moment(state["count"], state["mean"] if state["count"] else None, state["m2"])
 
 
-def _state(series: nw.Series[Any]) -> dict[str, Any]:
-    # Column by column: one is in the processor's cache for all of its sums, and needs no memory of its own for long.
-    values = series.cast(nw.Float64)
-    count = int(values.count())
-    return {"infinite": 0, "count": count, **_about_mean(values, None, count)}
+def _states_of_pieces(series: nw.Series[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the states of a column's pieces of `_ROWS` rows, whose numbers stay in the processor's cache."""
+    column, buffer = nw.to_native(series.cast(nw.Float64)), np.empty(_ROWS)
+    for first in range(0, len(column), _ROWS):
+        yield _state(column.slice(first, _ROWS).drop_nulls().to_numpy(), buffer)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _state(values: np.ndarray, buffer: np.ndarray) -> dict[str, Any]:
+    """Return the state of numbers, NaN left out; `buffer` is overwritten."""
+    count = len(values)
+    origin = float(values.sum()) / (count or 1)
+    apart = np.subtract(values, origin, out=buffer[:count])
+    first, second = float(apart.sum()), float(np.multiply(apart, apart, out=apart).sum())
+    # Infinities are looked for only where a sum is not finite: ordinary data pays nothing for them.
+    if not math.isfinite(second) and not (finite := np.isfinite(values)).all():
+        return {**_state(values[finite], buffer), "infinite": int(np.isinf(values).sum())}
+    return {"infinite": 0, "count": count, **_moment(origin, count or 1, first, second)}
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -26,7 +26,15 @@ def concat(objs: Any, axis: Any = 0, ignore_index: bool = False) -> Any:
     if isinstance(given[0], DataFrame):
         return _one_after_the_other(given, ignore_index)
     joined = _joined([each._values for each in given])
-    return Index(joined) if isinstance(given[0], Index) else Series(joined)
+    if isinstance(given[0], Index):
+        return Index(joined)
+    labels = unlabelled(len(joined)) if ignore_index else _labels([each.index for each in given])
+    return Series._of(joined, labels, None)
+
+
+def _labels(given: list[Index]) -> Index:
+    names = {each._name for each in given}
+    return Index(_joined([each._values for each in given]), name=names.pop() if len(names) == 1 else None)
 
 
 def _side_by_side(given: list[Any]) -> DataFrame:

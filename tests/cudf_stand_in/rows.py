@@ -44,9 +44,9 @@ class Rows(Labelled):
     def tail(self, n: int = 5) -> Any:
         return self._taken(np.arange(len(self))[-n:] if n else np.arange(0))
 
-    def reset_index(self, drop: bool = False) -> Any:
+    def reset_index(self, drop: bool = False, name: Any = 0) -> Any:
         if not drop:
-            raise NotImplementedError("an index that becomes a column is not in the stand-in")
+            return self.rename(name).to_frame().reset_index()
         return self._of(self._values, unlabelled(len(self)), self.name)
 
     def isin(self, values: Any) -> Any:

@@ -173,7 +173,7 @@ def test_a_class_that_only_validation_has_is_told(make: Callable[..., Dataset], 
     label = (y > 0).astype(int)
     other = label.copy()
     other[321] = 7
-    with pytest.raises(DataValueError, match="is not one of the classes 0, 1") as caught:
+    with pytest.raises(DataValueError, match="not a class, expected one of the classes 0, 1") as caught:
         Pipeline(st.XGBoostClassifier("label", num_boost_round=2)).fit(make(label=label), validation=make(label=other))
     assert caught.value.row == 321
 

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
-from penstock.stages.classes import coded_label
+from penstock.stages.classes import label_codes
 from penstock.stages.training.exact.sums import Split
 
 _ELEMENTS = 2**16
@@ -116,7 +116,8 @@ class ToRows:
 
     def __call__(self, frame: nw.DataFrame) -> Rows:
         """Convert one frame."""
-        label = _vector(frame.select(coded_label(self.label, self.classes)), self.label)
+        known = self.classes
+        label = _vector(frame, self.label) if known is None else label_codes(frame, self.label, known)
         x = np.empty_like(label, shape=(len(self.features) + self.scaling.intercept, len(frame)))
         for row, name, shift, divisor in zip(x, self.features, self.scaling.shift, self.scaling.divisor, strict=False):
             np.subtract(_vector(frame, name), shift, out=row)

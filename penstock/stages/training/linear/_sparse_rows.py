@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse as scipy_sparse
 
 from penstock.frames import matrices, sparse
-from penstock.stages.classes import coded_label
+from penstock.stages.classes import label_codes
 from penstock.stages.training._vector_features import at_indices
 
 
@@ -108,9 +108,7 @@ class ToSparseRows:
         return SparseRows(x, self._codes(frame), None if self.weight is None else _numbers(frame, self.weight))
 
     def _codes(self, frame: nw.DataFrame[Any]) -> np.ndarray | None:
-        if self.classes is None:
-            return None
-        return _numbers(frame.select(coded_label(self.label, self.classes)), self.label)
+        return None if self.classes is None else matrices.to_host(label_codes(frame, self.label, self.classes))
 
 
 def _full(matrix: np.ndarray) -> scipy_sparse.csr_matrix:

@@ -17,7 +17,7 @@ from penstock import devices
 from penstock.core.errors import ConfigError, DataValueError, RowCountError
 from penstock.frames import ROW, matrices
 from penstock.spmd import Rank
-from penstock.stages.classes import coded_label
+from penstock.stages.classes import label_codes
 from penstock.stages.target import check_weights
 from penstock.stages.training._finite import finite_matrix
 from penstock.statistics.rules import Rule, rules_for
@@ -116,7 +116,8 @@ class ToRows:
             A value is too large for float32.
         """
         if self.classes is not None:
-            frame = frame.with_columns(coded_label(self.labels[0], self.classes))
+            name = self.labels[0]
+            frame = frame.with_columns(matrices.column(frame, name, label_codes(frame, name, self.classes)))
         matrix = (finite_matrix if self.dtype == "float32" else matrices.to_matrix)(frame, self.columns, self.dtype)
         return matrix if self.on_device else matrices.to_host(matrix)
 

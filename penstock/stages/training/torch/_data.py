@@ -12,8 +12,8 @@ import torch
 
 from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.stages.classes import coded_label
-from penstock.stages.training._finite import bad_values, finite_matrix
+from penstock.stages.classes import label_codes
+from penstock.stages.training._finite import finite_matrix
 from penstock.statistics.rules import ColumnRules, refuse, valid_rows
 
 
@@ -100,12 +100,7 @@ class ToRows:
     def _labels(self, frame: nw.DataFrame) -> torch.Tensor:
         if self.classes is None:
             return tensor(finite_matrix(frame, (self.label,), "float32"))[:, 0]
-        unknown = ~nw.col(self.label).is_in(list(self.classes))
-        if count := int(frame.select(unknown.sum()).item()):
-            known = ", ".join(map(repr, self.classes[:10]))
-            raise bad_values(self.label, count, f"none of the classes learned from: {known}", unknown)
-        coded = frame.select(coded_label(self.label, self.classes))
-        return tensor(matrices.to_matrix(coded, (self.label,), "float64"))[:, 0].long()
+        return tensor(label_codes(frame, self.label, self.classes)).long()
 
     def empty(self, device: torch.device) -> Rows:
         """Return no rows, for a rank that has none."""

@@ -26,6 +26,8 @@ def beyond(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, int]:
     {'id': -1152921504606846977}
     """
     whole = tuple(name for name in columns if frame.schema[name] in _WIDE)
+    if not whole:
+        return {}
     ends = {name: state.to_pylist()[0].values() for name, state in Extremes(whole).summarise(frame).items()}
     return farthest([{name: end} for name, both in ends.items() for end in both if end is not None])
 

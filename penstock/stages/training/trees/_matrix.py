@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -15,11 +16,12 @@ from penstock import devices, frames
 from penstock.frames import ROW, Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Blob
-from penstock.stages.classes import coded_label
-from penstock.stages.training import _finite, _vector_features
+from penstock.stages.classes import label_codes
+from penstock.stages.training import _vector_features
 from penstock.stages.training.trees import _float32
 from penstock.stages.training.trees._objectives import ObjectiveTarget
 from penstock.stages.training.trees._tree_features import float32_matrix
+from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.rules import ColumnRules, refuse, rules_for, valid_rows
 
 CACHE_BYTES = 4 * 2**30
@@ -35,11 +37,11 @@ class Batch:
     Attributes
     ----------
     features
-        See `arrays.features`; a SciPy matrix where a sparse vector is among them.
+        See `matrices.features`; a SciPy matrix where a sparse vector is among them.
     label
         Numbers, or a matrix with a column for each class.
     weight
-    rows : numpy.ndarray
+    rows
         Row numbers, uint64.
     upper
         Upper ends of intervals; their lower ends are the labels.
@@ -54,33 +56,38 @@ class Batch:
     features: Any
     label: Any
     weight: Any | None
-    rows: np.ndarray | None = None
+    rows: Any | None = None
     upper: Any | None = None
     group: pa.Array | None = None
     beyond: Mapping[str, int] = field(default_factory=dict)
     margin: Any | None = None
 
-    def take(self, chosen: np.ndarray) -> Batch:
-        """Return the features, labels, weights, groups and margins of the rows that a mask chooses, on the host."""
+    def take(self, chosen: Any) -> Batch:
+        """Return the features, labels, weights, groups and margins of the rows that a mask chooses, where they are."""
+        group = None if self.group is None else self.group.filter(pa.array(matrices.to_host(chosen)))
+        return replace(self._map(lambda values: matrices.rows_of(values, chosen)), group=group)
+
+    def to_host(self) -> Batch:
+        """Return the rows with features, labels, weights and margins as arrays on the host."""
+        return self.take(np.ones(len(self.label), dtype=bool))._map(matrices.to_host)
+
+    def to_device(self, kind: Kind) -> Batch:
+        """Return the rows with features, labels, weights and margins on a device."""
+        return self._map(lambda values: matrices.to_device(values, kind))
+
+    def _map(self, function: Callable[[Any], Any]) -> Batch:
         arrays = (self.features, self.label, self.weight, self.margin)
-        features, label, weight, margin = (None if each is None else matrices.rows_of(each, chosen) for each in arrays)
-        group = None if self.group is None else self.group.filter(pa.array(chosen))
-        return Batch(features, label, weight, group=group, margin=margin)
+        features, label, weight, margin = (None if each is None else function(each) for each in arrays)
+        return Batch(features, label, weight, group=self.group, margin=margin)
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return the features, labels, weights and margins of several batches, all on the host; of one, uncopied."""
+        """Return the features, labels, weights and margins of several batches on one device; of one, uncopied."""
         if len(batches) == 1:
             return replace(batches[0], group=None)
         features, label = matrices.concatenated([each.features for each in batches]), [each.label for each in batches]
         weight, margin = (_joined([getattr(each, name) for each in batches]) for name in ("weight", "margin"))
         return Batch(features, np.concatenate(label), weight, margin=margin)
-
-    def to_device(self, kind: Kind) -> Batch:
-        """Return the rows with features, labels, weights and margins on a device."""
-        arrays = (self.features, self.label, self.weight, self.margin)
-        features, label, weight, margin = (None if each is None else matrices.to_device(each, kind) for each in arrays)
-        return Batch(features, label, weight, group=self.group, margin=margin)
 
 
 def _joined(parts: Sequence[Any]) -> Any | None:
@@ -148,14 +155,15 @@ class ToBatch:
             is null or negative.
         """
         self._check(frame)
+        features, beyond = self._features(frame)
         return Batch(
-            self._features(frame),
+            features,
             self._labels(frame),
             None if self.weight is None else float32_matrix(frame, (self.weight,))[:, 0],
-            frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
+            row_numbers(frame) if self.numbered else None,
             None if self.upper is None else matrices.to_matrix(frame, (self.upper,))[:, 0],
             None if self.group is None else frames.to_arrow(frame.select(self.group))[self.group].combine_chunks(),
-            _float32.beyond(frame, self.features),
+            beyond,
             None if self.before is None else self._margins(frame, self.before),
         )
 
@@ -169,33 +177,26 @@ class ToBatch:
         """The names of the columns of the matrix; those of a vector have none, since XGBoost is slow with very many."""
         return list(self.features) if self.index is None else None
 
-    def _features(self, frame: nw.DataFrame) -> Any:
+    def _features(self, frame: nw.DataFrame) -> tuple[Any, Mapping[str, int]]:
         if self.index is None:
             return finite_features(frame, self.features)
-        return float32_matrix(frame, self.features, self.index)
+        return float32_matrix(frame, self.features, self.index), _float32.beyond(frame, self.features)
 
     def _check(self, frame: nw.DataFrame) -> None:
-        checks = training_checks(self.label, self.weight, self.group)
+        checks = training_checks(self.label if self.classes is None else None, self.weight, self.group)
         refuse(checks, valid_rows(frame, checks)[1])
         if self.objective is not None:
             faults = ObjectiveTarget(self.label, {}, self.objective, self.upper).faults
             faults.refuse(faults.summarise(frame))
 
     def _labels(self, frame: nw.DataFrame) -> Any:
-        if self.classes is not None:
-            self._refuse_unknown(frame, self.classes)
-        to_matrix = float32_matrix if self.classes is None else matrices.to_matrix
-        label = to_matrix(frame.select(coded_label(self.label, self.classes)), (self.label,))[:, 0]
-        if not self.one_hot or self.classes is None:
+        if self.classes is None:
+            return float32_matrix(frame, (self.label,))[:, 0]
+        label = label_codes(frame, self.label, self.classes).astype("float32")
+        if not self.one_hot:
             return label
         places = matrices.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
         return (label[:, None] == places[None, :]).astype("float32")
-
-    def _refuse_unknown(self, frame: nw.DataFrame, classes: tuple[Any, ...]) -> None:
-        unknown = ~nw.col(self.label).is_in(list(classes))
-        if count := int(frame.select(unknown.sum()).item()):
-            known = ", ".join(map(repr, classes[:10]))
-            raise _finite.bad_values(self.label, count, f"is not one of the classes {known}", unknown)
 
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
@@ -215,24 +216,31 @@ class ToBatch:
         )
 
 
-def training_checks(label: str, weight: str | None, group: str | None = None) -> ColumnRules:
-    """Return what labels, weights and groups must be to train on.
+def training_checks(label: str | None, weight: str | None, group: str | None = None) -> ColumnRules:
+    """Return the rules for labels, weights and groups to train on, each None where there is nothing to check.
 
     Examples
     --------
     >>> [(column, rule.test) for column, rule in training_checks("y", "w")]
     [('y', 'null'), ('w', 'null'), ('w', 'negative')]
     """
-    of_weight = () if weight is None else rules_for((weight,), "null", "negative")
-    of_group = () if group is None else rules_for((group,), "null")
-    return (*rules_for((label,), "null"), *of_weight, *of_group)
+    tests = {label: ("null",), weight: ("null", "negative"), group: ("null",)}
+    return tuple(rule for name, each in tests.items() if name is not None for rule in rules_for((name,), *each))
 
 
-def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `float32_matrix` does."""
+def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> tuple[Any, Mapping[str, int]]:
+    """Return columns as XGBoost reads them fastest, see `matrices.features`, and the integers that float32 rounds.
+
+    Raises
+    ------
+    DataValueError
+        As of `float32_matrix`.
+    """
     values = matrices.features(frame, columns)
-    _finite.refuse_infinite(columns, matrices.count_infinite(values), "float32")
-    return values
+    largest = dict(zip(columns, matrices.magnitudes(values), strict=True))
+    if math.inf in largest.values():
+        float32_matrix(frame, columns)  # counts them, and raises
+    return values, _float32.beyond(frame, [name for name in columns if largest[name] >= _float32.EXACT])
 
 
 def _most_kept(kind: Kind) -> int:

@@ -107,15 +107,11 @@ def _shown(rank: Rank, own: list[Batch]) -> Iterator[Batch]:
     """Yield the batches of all ranks in their order, on the host; a rank's own are let go as they are shown."""
     if rank.size == 1:
         while own:
-            yield _on_host(own.pop(0))
+            yield own.pop(0).to_host()
         return
     for root, count in enumerate(rank.gather(len(own))):
         for _ in range(count):
-            yield broadcast(rank, _on_host(own.pop(0)) if rank.index == root else None, root)
-
-
-def _on_host(batch: Batch) -> Batch:
-    return batch.take(np.ones(len(batch.label), dtype=bool))
+            yield broadcast(rank, own.pop(0).to_host() if rank.index == root else None, root)
 
 
 def _of_rank(batch: Batch, rank: Rank) -> Batch | None:
@@ -159,7 +155,7 @@ _SEED = 0x62696E73
 
 
 def sample(rank: Rank, batches: Batches) -> Batch | None:
-    """Return this rank's part of the sample, on the host; None where rows have lost their numbers.
+    """Return this rank's part of the sample, where its rows are; None where rows have lost their numbers.
 
     None, too, where XGBoost would cut all rows as it cuts the sample of them: there they need not be gone through
     twice. Read before the ranks meet.
@@ -190,7 +186,7 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: M
     if part is None:
         return None
     roots = range(rank.size) if rank.size > 1 else ()
-    parts = [broadcast(rank, part if rank.index == root else None, root) for root in roots] or [part]
+    parts = [broadcast(rank, part.to_host() if rank.index == root else None, root) for root in roots] or [part]
 
     def build() -> Any:
         devices.use(rank.kind)
