@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -97,6 +98,32 @@ def test_locate_gives_the_row_in_its_file() -> None:
 def test_row_bytes_adds_up_widths() -> None:
     schema = pa.schema({"a": pa.int64(), "b": pa.float32(), "c": pa.bool_(), "s": pa.string()})
     assert row_bytes(schema) == 8 + 4 + 1 + 28
+
+
+@pytest.mark.parametrize("values", ["unique", "of a dictionary"])
+def test_long_texts_make_small_fragments_wherever_they_come_from(local: Engine, tmp_path: Path, values: str) -> None:
+    number = (lambda row: row) if values == "unique" else (lambda row: row % 7)
+    rows = pa.table({"text": [f"{number(row):04d}" * 250 for row in range(1000)]})
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=100)
+    csv.write_csv(rows, tmp_path / "rows.csv")
+    size = 300_000  # of some 1,000 bytes a row; were each 28, all would be one fragment
+    read = {
+        "Parquet": local.read_parquet(tmp_path / "rows.parquet", fragment_bytes=size),
+        "CSV": local.read_csv(tmp_path / "rows.csv", fragment_bytes=size),
+        "memory": local.from_arrow(rows, fragment_bytes=size),
+    }
+    assert {
+        name: max(fragment.rows for fragment in data.fragments) <= 300 for name, data in read.items()
+    } == dict.fromkeys(read, True)
+
+
+def test_files_that_are_added_leave_the_fragments_of_others(local: Engine, tmp_path: Path) -> None:
+    fragments = []
+    for place, length in enumerate((10, 1000, 20)):
+        pq.write_table(pa.table({"text": ["x" * length] * 100}), tmp_path / f"{place}.parquet")
+        fragments.append(local.read_parquet(f"{tmp_path}/*.parquet", fragment_bytes=2000).fragments)
+    assert fragments[2][: len(fragments[0])] == fragments[0]
+    assert fragments[2][: len(fragments[1])] == fragments[1]
 
 
 def test_the_hash_is_splitmix64_of_each_row_by_itself() -> None:

@@ -7,8 +7,9 @@ same files whatever the engine, so that partial results are merged in the same o
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import attrgetter
@@ -122,16 +123,33 @@ def fragment_bytes_on(device: Device) -> int:
     return max(FRAGMENT_BYTES, (device.memory or 0) // _OF_GPU)
 
 
-def row_bytes(schema: pa.Schema) -> int:
-    """Return how many bytes of memory a row takes when read, about: fixed widths, and 28 for a string or a list."""
-    return sum(_width(field.type) for field in schema) or 1
+def row_bytes(schema: pa.Schema, lengths: Mapping[str, float] | None = None) -> int:
+    """Return how many bytes of memory a row takes when read, about.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    lengths : mapping of str to float, optional
+        The mean bytes of a string or a list by column; where it is not known, the value is taken for 28 bytes.
+
+    Examples
+    --------
+    >>> schema = pa.schema([("n", pa.int32()), ("short", pa.string()), ("long", pa.string())])
+    >>> row_bytes(schema), row_bytes(schema, {"short": 8.0, "long": 1000.0})
+    (60, 1060)
+    """
+    return sum(_width(field.type, (lengths or {}).get(field.name)) for field in schema) or 1
 
 
-def _width(kind: pa.DataType) -> int:
+def _width(kind: pa.DataType, length: float | None) -> int:
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:
-        return 28
+        if length is None:
+            return 28
+        # Polars has 12 bytes in the view of a string, of 16. Other lengths count as the next power of two, so that
+        # fragments stay as they are when files of a slightly other length are read instead.
+        return 16 + (2 ** math.ceil(math.log2(length)) if length > 12 else 0)
 
 
 def pack(pieces: Iterable[Piece], bytes_per_row: int, target: int = FRAGMENT_BYTES) -> tuple[Fragment, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Generic
 
@@ -14,7 +14,7 @@ from penstock.core.names import without_index
 from penstock.core.scheduler import Scheduler, map_all
 from penstock.core.schemas import canonical, canonical_type, shorten, unify, widen
 from penstock.io.formats.base import Format, Options, TableOptions
-from penstock.io.fragments import Fragment, Piece
+from penstock.io.fragments import Fragment, Piece, pack, row_bytes
 from penstock.io.sources.columnar import ColumnarSource, Footer
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.hive import with_keys
@@ -45,6 +45,11 @@ class Columnar(Format[Options], Generic[Options]):
         return self.reader(schema, storage)
 
     @staticmethod
+    def mean_lengths(storage: Storage, file: InputFile) -> Mapping[str, float]:
+        """Return the mean bytes of a value by column, where a readable file says so."""
+        return {}
+
+    @staticmethod
     def stored_type(kind: pa.DataType) -> pa.DataType | None:
         """Return as what the format stores a type, from which it is read again without loss; None where it cannot."""
         return kind
@@ -63,7 +68,9 @@ class Columnar(Format[Options], Generic[Options]):
         schema = self._schema(footers, options)
         pieces = [piece for footer in footers for piece in _pieces(footer, schema)]
         schema = with_keys(schema, files)
-        return self.source(schema, storage, footers, options), self.pack(pieces, schema, options)
+        # Of the first file alone: files that are added after it leave the fragments of the others as they are.
+        width = row_bytes(schema, self.mean_lengths(storage, files[0]))
+        return self.source(schema, storage, footers, options), pack(pieces, width, options.fragment_bytes)
 
     def _schema(self, footers: Sequence[Footer], options: TableOptions) -> pa.Schema:
         """Return the declared schema, or that of all files together; they have to agree with it."""

@@ -12,7 +12,7 @@ from penstock.io.formats.columnar import Columnar
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sources.columnar import Footer
 from penstock.io.sources.files import Storage
-from penstock.io.sources.parquet import ParquetSource, read_footer
+from penstock.io.sources.parquet import ParquetSource, mean_lengths, read_footer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,7 @@ class Parquet(Columnar[ParquetOptions]):
     writer = ParquetWriter
     reader = ParquetSource
     read_footer = staticmethod(read_footer)
+    mean_lengths = staticmethod(mean_lengths)
 
     def source(
         self, schema: pa.Schema, storage: Storage, footers: Sequence[Footer], options: ParquetOptions

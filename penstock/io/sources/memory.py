@@ -51,7 +51,7 @@ class MemorySource:
         for field in schema:
             check_type(field.name, field.type, "the table")
         table = table.cast(schema)
-        width = row_bytes(schema)
+        width = max(row_bytes(schema), table.nbytes // max(1, table.num_rows))
         step = max(1, fragment_bytes // width)
         pieces = [
             Piece("<memory>", first, rows.num_rows, table=rows if is_own and rows.num_rows == len(table) else own(rows))

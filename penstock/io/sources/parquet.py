@@ -49,6 +49,24 @@ def read_footer(storage: Storage, file: InputFile) -> Footer:
     return Footer(file, schema, groups, int96)
 
 
+def mean_lengths(storage: Storage, file: InputFile) -> dict[str, float]:
+    """Return the mean bytes of a value by column, in the first group of rows of a file that can be read.
+
+    The lengths of values in a dictionary are not stored; the least and the greatest value stand for them.
+    """
+    metadata, lengths = read_metadata(storage, file), dict[str, float]()
+    if not metadata.num_rows:
+        return lengths
+    group = metadata.row_group(0)
+    for chunk in map(group.column, range(group.num_columns)):
+        name = chunk.path_in_schema.partition(".")[0]
+        ends = chunk.statistics if chunk.is_stats_set and chunk.statistics.has_min_max else None
+        texts = [end for end in (ends.min, ends.max) if isinstance(end, str | bytes)] if ends else []
+        mean = sum(map(len, texts)) / (len(texts) or 1)
+        lengths[name] = lengths.get(name, 0.0) + max(chunk.total_uncompressed_size / max(1, group.num_rows), mean)
+    return lengths
+
+
 def _open(source: Any, metadata: pq.FileMetaData, *, page_checksum_verification: bool = False) -> pq.ParquetFile:
     """Open a file so that INT96 times are microseconds: in nanoseconds, a year such as 9999 wraps around."""
     return pq.ParquetFile(

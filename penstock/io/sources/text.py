@@ -241,7 +241,9 @@ class TextSource(ABC):
         whole = with_keys(schema, [item.range.file for item in scanned])
         keys = tuple(name for name in whole.names if name not in schema.names)
         pieces = [piece for _, items in groupby(scanned, lambda item: item.range.file) for piece in _pieces(items)]
-        return replace(self, schema=whole, keys=keys), pack(pieces, row_bytes(whole), fragment_bytes)
+        first = pieces[0]  # alone: files that are added after it leave the fragments of the others as they are
+        width = max(row_bytes(whole), (first.end - first.begin) // max(1, first.rows))
+        return replace(self, schema=whole, keys=keys), pack(pieces, width, fragment_bytes)
 
 
 def _repeat(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
