@@ -100,12 +100,18 @@ def test_row_bytes_adds_up_widths() -> None:
     assert row_bytes(schema) == 8 + 4 + 1 + 28
 
 
-@pytest.mark.parametrize("values", ["unique", "of a dictionary"])
-def test_long_texts_make_small_fragments_wherever_they_come_from(local: Engine, tmp_path: Path, values: str) -> None:
-    number = (lambda row: row) if values == "unique" else (lambda row: row % 7)
-    rows = pa.table({"text": [f"{number(row):04d}" * 250 for row in range(1000)]})
+LONG = {
+    "texts": [f"{row:04d}" * 250 for row in range(1000)],
+    "texts of a dictionary": [f"{row % 7:04d}" * 250 for row in range(1000)],
+    "lists of a dictionary": [[0.0] * 125] * 1000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_values_make_small_fragments_wherever_they_come_from(local: Engine, tmp_path: Path, name: str) -> None:
+    rows = pa.table({"value": LONG[name]})
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=100)
-    csv.write_csv(rows, tmp_path / "rows.csv")
+    csv.write_csv(pa.table({"value": LONG["texts"]}), tmp_path / "rows.csv")
     size = 300_000  # of some 1,000 bytes a row; were each 28, all would be one fragment
     read = {
         "Parquet": local.read_parquet(tmp_path / "rows.parquet", fragment_bytes=size),

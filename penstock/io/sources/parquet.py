@@ -49,10 +49,13 @@ def read_footer(storage: Storage, file: InputFile) -> Footer:
     return Footer(file, schema, groups, int96)
 
 
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}
+
+
 def mean_lengths(storage: Storage, file: InputFile) -> dict[str, float]:
     """Return the mean bytes of a value by column, in the first group of rows of a file that can be read.
 
-    The lengths of values in a dictionary are not stored; the least and the greatest value stand for them.
+    A dictionary hides how long its values are; the least and the greatest of them stand for all.
     """
     metadata, lengths = read_metadata(storage, file), dict[str, float]()
     if not metadata.num_rows:
@@ -62,8 +65,9 @@ def mean_lengths(storage: Storage, file: InputFile) -> dict[str, float]:
         name = chunk.path_in_schema.partition(".")[0]
         ends = chunk.statistics if chunk.is_stats_set and chunk.statistics.has_min_max else None
         texts = [end for end in (ends.min, ends.max) if isinstance(end, str | bytes)] if ends else []
-        mean = sum(map(len, texts)) / (len(texts) or 1)
-        lengths[name] = lengths.get(name, 0.0) + max(chunk.total_uncompressed_size / max(1, group.num_rows), mean)
+        width = sum(map(len, texts)) / len(texts) if texts else _WIDTHS.get(chunk.physical_type, 0)
+        size = max(chunk.total_uncompressed_size, chunk.num_values * width)
+        lengths[name] = lengths.get(name, 0.0) + size / max(1, group.num_rows)
     return lengths
 
 
