@@ -14,7 +14,8 @@ import pytest
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
-from penstock.io.fragments import Fragment, Piece, Sample, deal, hash_rows, kept_rows, pack, row_bytes, runs
+from penstock.io.fragments import Fragment, Piece, Sample, deal, kept_rows, pack, row_bytes, runs
+from penstock.io.row_hashes import hash_rows
 
 ROWS = 4000
 

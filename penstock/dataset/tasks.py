@@ -13,22 +13,25 @@ import pyarrow as pa
 from penstock import devices, frames
 from penstock.core.errors import DataValueError, PenstockError
 from penstock.core.names import BLOCK
+from penstock.core.notices import get_logger
 from penstock.core.recording import count, measure
 from penstock.dataset import steps
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW, Kind, coded
-from penstock.io.fragments import Fragment
+from penstock.io.fragments import SLICE_ROWS, Fragment, halves
+from penstock.io.memory_errors import is_out_of_memory, size_of
 from penstock.io.sinks import FileEntry
 from penstock.io.sinks.layout import Layout, RowLayout
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.base import Reader
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, Statistic, merges_slices
 from penstock.statistics.distinct.partitionable import Absent, as_partitionable
 from penstock.statistics.distinct.top_k import TopK
 
 T = TypeVar("T")
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,15 @@ class ReadTask:
         """Return what `function` makes of the frame; bad values that it finds are told with file and row."""
         devices.use(self.kind)
 
+        subset, columns = self.plan()
+        divisible = not any(step.makes_rows for step in subset)
+
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
-            subset, columns = self.plan()
-            frame = self.reader.read_accounted(fragment, list(dict.fromkeys((*columns, *extra))), self.kind, log)
-            frame = steps.run(subset, frame, log)
+            def rows(part: Fragment, log: RowLog) -> nw.DataFrame:
+                frame = self.reader.read_accounted(part, list(dict.fromkeys((*columns, *extra))), self.kind, log)
+                return steps.run(subset, frame, log)
+
+            frame = frames.concat(in_memory(fragment, rows, log, divisible=divisible))
             log.kept += len(frame)
             count("rows_out", len(frame))
             try:
@@ -87,6 +95,22 @@ def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T],
         return attempt(RowLog(), (ROW,))
     except PenstockError as error:
         raise steps.placed(error, fragment) from error.__cause__
+
+
+def in_memory(fragment: Fragment, work: Callable[[Fragment, RowLog], T], log: RowLog, *, divisible: bool) -> list[T]:
+    """Return what `work` makes of a fragment, or of its parts where memory does not suffice for the whole."""
+    own = RowLog()
+    try:
+        made = work(fragment, own)
+    except Exception as error:
+        parts = halves(fragment) if divisible and is_out_of_memory(error) else []
+        if len(parts) < 2:
+            raise
+        logger.warning("%s do not fit in memory (%s), and are worked on in two parts", size_of(fragment), error)
+    else:
+        log.repeat(own)
+        return [made]
+    return [each for part in parts for each in in_memory(part, work, log, divisible=True)]
 
 
 def in_order(columns: Iterable[str], reader: Reader) -> tuple[str, ...]:
@@ -139,28 +163,41 @@ class SummariseTask:
 
     def __call__(self, fragment: Fragment) -> tuple[list[list[State]], RowLog]:
         """Summarise one fragment: the states of each probe, and what became of the rows."""
-        ahead, columns = self.plan()
-
-        def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
-            frame = self.reader.read_accounted(fragment, list(dict.fromkeys((*columns, *extra))), self.kind, log)
-            states = []
-            for before, probe in zip(ahead, self.probes, strict=True):
-                frame = steps.run(before, frame, log)
-                try:
-                    states.append([statistic.summarise(frame) for statistic in probe.statistics])
-                except DataValueError as error:
-                    raise steps.with_row(error, frame) from error.__cause__
-            log.kept += len(frame)
-            count("rows_out", len(frame))
-            return states
-
         devices.use(self.kind)
         log = RowLog()
         with steps.host_types(self.steps, self.reader.source.schema, self.kind):
-            states = located(fragment, attempt, log)
+            states = located(fragment, partial(self._attempt, fragment), log)
         log.tables.clear()
         log.gathered.clear()
         return states, log
+
+    def _attempt(self, fragment: Fragment, log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
+        statistics = [each for probe in self.probes for each in probe.statistics]
+        # Slices of parts are those of the whole only where no step before has left a row out.
+        aligned = all(step.keeps_rows for before in self.plan()[0] for step in before)
+        divisible = aligned and all(merges_slices(statistic) for statistic in statistics)
+        parts = in_memory(fragment, partial(self._slices, fragment, extra), log, divisible=divisible)
+        slices = [states for part in parts for states in part]
+        return slices[0] if len(slices) == 1 else self.merge([(states, RowLog()) for states in slices])[0]
+
+    def _slices(
+        self, whole: Fragment, extra: tuple[str, ...], fragment: Fragment, log: RowLog
+    ) -> list[list[list[State]]]:
+        """Return the states of each probe over a whole fragment, or over each slice of a part of it."""
+        ahead, columns = self.plan()
+        frame = self.reader.read_accounted(fragment, list(dict.fromkeys((*columns, *extra))), self.kind, log)
+        found = []
+        for before, probe in zip(ahead, self.probes, strict=True):
+            frame = steps.run(before, frame, log)
+            starts = range(0, len(frame), SLICE_ROWS)
+            slices = [frame] if fragment is whole else [frame[start : start + SLICE_ROWS] for start in starts]
+            try:
+                found.append([[statistic.summarise(rows) for statistic in probe.statistics] for rows in slices])
+            except DataValueError as error:
+                raise steps.with_row(error, frame) from error.__cause__
+        log.kept += len(frame)
+        count("rows_out", len(frame))
+        return [list(states) for states in zip(*found, strict=True)]
 
     def merge(self, parts: list[tuple[list[list[State]], RowLog]]) -> tuple[list[list[State]], RowLog]:
         """Join what several fragments gave, in their order; the list is emptied, what is in it stays as it is."""

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.devices import Device
-from penstock.frames import matrices
+from penstock.io.row_hashes import hash_rows
 
 FRAGMENT_BYTES = 128 * 2**20
 """Memory that the rows of one fragment take when read, about; see :func:`row_bytes`."""
@@ -257,57 +257,6 @@ class Sample:
         return (unit >= self.low) & (unit < self.high)
 
 
-def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Hash row numbers, where they are, to fractions in [0, 1): the high 53 bits of :func:`random_bits`.
-
-    Examples
-    --------
-    >>> int(hash_rows(np.arange(1, dtype=np.uint64), seed=1234567)[0] * 2**53) == 6457827717110365317 >> 11
-    True
-    """
-    return _fractions(rows, np.uint64(seed % 2**64))
-
-
-def random_bits(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Return the SplitMix64 stream of `seed` at each of the row numbers `rows`, both uint64: no two rows have the same.
-
-    SplitMix64 is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-
-    Examples
-    --------
-    >>> int(random_bits(np.arange(1, dtype=np.uint64), seed=1234567)[0])
-    6457827717110365317
-    """
-    return _bits(rows, np.uint64(seed % 2**64))
-
-
-def mix(state: np.ndarray) -> np.ndarray:
-    """Return the output of SplitMix64 for each state, uint64: a one-to-one hash of numbers.
-
-    Examples
-    --------
-    >>> hex(mix(np.array([1234567 + 0x9E3779B97F4A7C15], np.uint64))[0])
-    '0x599ed017fb08fc85'
-    """
-    mixed: np.ndarray = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def _stream(rows: Any, key: np.uint64) -> Any:
-    return mix(key + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
-
-
-@matrices.fused
-def _bits(_: Any, rows: Any, key: np.uint64) -> Any:
-    return _stream(rows, key)
-
-
-@matrices.fused
-def _fractions(xp: Any, rows: Any, key: np.uint64) -> Any:
-    return (_stream(rows, key) >> np.uint64(11)).astype(xp.float64) * 2.0**-53
-
-
 def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | None:
     """Return which rows of `fragment` the samples keep, or None for all."""
     if not samples:
@@ -347,6 +296,24 @@ def deal(fragments: Sequence[Fragment], size: int) -> list[tuple[Fragment, ...]]
     total = sum(fragment.rows for fragment in fragments)
     bounds = [total * rank // size for rank in range(size + 1)]
     return [tuple(_between(fragments, low, high)) for low, high in itertools.pairwise(bounds)]
+
+
+SLICE_ROWS = 2**14
+"""Fragments are cut at multiples of so many rows."""
+
+
+def halves(fragment: Fragment) -> list[Fragment]:
+    """Cut a fragment in two at a multiple of `SLICE_ROWS`, or return it alone where that cannot be.
+
+    Examples
+    --------
+    >>> [(half.start, half.rows) for half in halves(Fragment(0, 5, (Piece("a", 0, 50_000),)))]
+    [(5, 16384), (16389, 33616)]
+    """
+    if not all(piece.divisible for piece in fragment.pieces):
+        return [fragment]
+    middle = fragment.start + fragment.rows // (2 * SLICE_ROWS) * SLICE_ROWS
+    return [*_between([fragment], 0, middle), *_between([fragment], middle, fragment.start + fragment.rows)]
 
 
 def runs(fragments: Sequence[Fragment], count: int, rows: int) -> list[tuple[Fragment, ...]]:

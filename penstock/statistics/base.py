@@ -44,6 +44,21 @@ class Statistic(ABC):
         """Return what the statistic is asked for."""
 
 
+def merges_slices(statistic: Statistic) -> bool:
+    """Return whether states of slices of `SLICE_ROWS` rows merge to the state of all rows, to the bit on a CPU.
+
+    A statistic says so by an attribute of this name. Only then is a fragment that does not fit in memory worked on in
+    parts.
+
+    Examples
+    --------
+    >>> from penstock.statistics import Counts, Gram
+    >>> merges_slices(Counts(("x",))), merges_slices(Gram(("x", "y")))
+    (True, False)
+    """
+    return bool(getattr(statistic, "merges_slices", False))
+
+
 def check_statistics(statistics: Iterable[object], source: str) -> None:
     """Raise ConfigError for what `source` asks for, if it is no statistic or does not name its columns by a tuple."""
     for statistic in statistics:

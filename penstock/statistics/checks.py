@@ -43,6 +43,8 @@ class Checks(Statistic):
     (0, 2)
     """
 
+    merges_slices = True
+
     columns: tuple[str, ...] = field(init=False)
     rules: tuple[tuple[str, Rule], ...]
 

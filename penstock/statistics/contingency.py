@@ -67,6 +67,8 @@ class Contingencies(Statistic):
     (['a', 'b'], [0, 1], [[1, 0], [0, 2]])
     """
 
+    merges_slices = True
+
     limit: int = 10_000
 
     def __post_init__(self) -> None:

@@ -44,6 +44,8 @@ class Counts(ColumnStatistic):
     {'x': Count(rows=2, nulls=1)}
     """
 
+    merges_slices = True
+
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the rows and nulls of one partition."""
         nulls = null_counts(frame, self.columns)
@@ -72,6 +74,8 @@ class RowCount(Statistic):
     >>> count.finish(count.merge([2, 3]))
     5
     """
+
+    merges_slices = True
 
     columns: tuple[str, ...] = ()
 

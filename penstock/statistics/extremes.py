@@ -46,6 +46,8 @@ class Extremes(ColumnStatistic):
     {'s': Extreme(min='a', max='b')}
     """
 
+    merges_slices = True
+
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the extremes of one partition, all columns in one select, or numbers on a GPU in one block.
 

@@ -63,6 +63,8 @@ class IndexCounts(Statistic):
     ([{'index': 0, 'count': 1}, {'index': 3, 'count': 2}], 2, 4)
     """
 
+    merges_slices = True
+
     positive: bool = True
 
     @property

@@ -68,6 +68,8 @@ class IndexExtremes(Statistic):
     ([0, 3], [0.0, 1.0], [5.0, 2.0])
     """
 
+    merges_slices = True
+
     weighted: bool = False
 
     @property

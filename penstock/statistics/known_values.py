@@ -72,6 +72,8 @@ class KnownValues(Statistic):
     ([2, 0], {'z': 1}, 1)
     """
 
+    merges_slices = True
+
     values: tuple[tuple[str, ...], ...]
     size: int = 256
 

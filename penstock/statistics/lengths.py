@@ -36,6 +36,8 @@ class Lengths(ColumnStatistic):
     {'w': Length(min=2, mean=3.0, max=4)}
     """
 
+    merges_slices = True
+
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Measure the values of one partition, all columns in one select."""
         sizes = {name: nw.col(name).list.len().cast(nw.Int64) for name in self.columns}

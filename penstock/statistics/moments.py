@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.core.errors import DataValueError
 from penstock.frames.matrices import to_host, to_rows
+from penstock.io.fragments import SLICE_ROWS
 from penstock.statistics.aggregates import sum_of
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.rules import Rule
@@ -19,8 +20,6 @@ from penstock.statistics.rules import Rule
 Key = TypeVar("Key", bound=Hashable)
 _LARGE = 1e150
 """Values beyond are named when squares overflow: the square root of what float64 holds, with room for a sum."""
-_ROWS = 2**14
-"""Rows of a piece; a part of a fragment that ends at a multiple has the same pieces."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,8 @@ class Moments(ColumnStatistic):
     {'x': Moment(count=2, mean=3.0, m2=2.0)}
     """
 
+    merges_slices = True
+
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return count, mean and centred squares of the finite values, and how many are infinite.
 
@@ -74,10 +75,12 @@ class Moments(ColumnStatistic):
         """
         if frame.implementation.is_cudf() and self.columns:
             return dict(zip(self.columns, _states_of_rows(to_rows(frame, self.columns)), strict=True))
-        return {name: self.merge_column(list(_states_of_pieces(frame[name]))) for name in self.columns}
+        return {name: self.merge_column(list(_states_of_slices(frame[name]))) for name in self.columns}
 
     def merge_column(self, states: Sequence[State]) -> State:
-        """Join with Chan's update."""
+        """Join with Chan's update; one state stays as it is."""
+        if len(states) == 1:
+            return states[0]
         counts = {key: sum(state[key] for state in states) for key in ("infinite", "count")}
         return {**counts, **combine([(state["count"], state) for state in states])}
 
@@ -100,11 +103,11 @@ class Moments(ColumnStatistic):
         return Moment(state["count"], state["mean"] if state["count"] else None, state["m2"])
 
 
-def _states_of_pieces(series: nw.Series[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the states of a column's pieces of `_ROWS` rows, whose numbers stay in the processor's cache."""
-    column, buffer = nw.to_native(series.cast(nw.Float64)), np.empty(_ROWS)
-    for first in range(0, len(column), _ROWS):
-        yield _state(column.slice(first, _ROWS).drop_nulls().to_numpy(), buffer)
+def _states_of_slices(series: nw.Series[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the states of a column's slices of `SLICE_ROWS` rows, whose numbers stay in the processor's cache."""
+    column, buffer = nw.to_native(series.cast(nw.Float64)), np.empty(SLICE_ROWS)
+    for first in range(0, len(column), SLICE_ROWS):
+        yield _state(column.slice(first, SLICE_ROWS).drop_nulls().to_numpy(), buffer)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import narwhals as nw
 
-from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.base import ColumnStatistic, State, merges_slices
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class NullIf(ColumnStatistic):
 
     statistic: ColumnStatistic
     value: float | str | bool
+
+    @property
+    def merges_slices(self) -> bool:
+        """Whether the other does."""
+        return merges_slices(self.statistic)
 
     @classmethod
     def of(cls, statistic: ColumnStatistic, value: float | str | bool) -> Self:

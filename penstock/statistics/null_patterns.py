@@ -58,6 +58,8 @@ class NullPatterns(Statistic):
     NullPattern(columns=('x', 'y'), rows=2)
     """
 
+    merges_slices = True
+
     size: int = 1000
 
     def __post_init__(self) -> None:

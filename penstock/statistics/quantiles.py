@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.frames import matrices
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.statistics.aggregates import to_array
 from penstock.statistics.base import ColumnStatistic, State
 

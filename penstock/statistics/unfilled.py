@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, cast
 
 import narwhals as nw
 
-from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.statistics.base import ColumnStatistic, State, Statistic, merges_slices
 
 Copies = tuple[Any, int]
 """A value, and how many nulls it takes the place of."""
@@ -58,6 +58,11 @@ class Unfilled(ColumnStatistic):
     """
 
     statistic: ColumnStatistic
+
+    @property
+    def merges_slices(self) -> bool:
+        """Whether the other does."""
+        return merges_slices(self.statistic)
 
     @classmethod
     def of(cls, statistic: ColumnStatistic) -> Self:

@@ -48,6 +48,8 @@ class Violations(ColumnStatistic):
     {'x': Violation(count=2, first=11)}
     """
 
+    merges_slices = True
+
     test: str
     values: tuple[Any, ...] = ()
 

@@ -16,9 +16,12 @@ import pytest
 import scipy.sparse
 from gathering import by_name, cut, discovered, gathered, states_of
 
+from penstock import frames
 from penstock.dataset.state_cache.state_files import decode, encode
 from penstock.frames import ROW, sparse
+from penstock.io.fragments import SLICE_ROWS
 from penstock.statistics import Frequencies, Rule, Statistic
+from penstock.statistics.base import merges_slices
 from penstock.statistics.distinct.hyperloglog import Distinct
 from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.statistics.grouped.bootstrap import WEIGHT
@@ -177,3 +180,15 @@ def test_no_rows_are_no_rows_in_however_many_partitions(subtests):
         with subtests.test(repr(statistic)):
             empty = table().slice(0, 0)
             demand_same(gathered(statistic, empty, empty), gathered(statistic, empty), repr(statistic))
+
+
+@pytest.mark.thorough
+def test_slices_merge_to_the_state_of_all_rows_to_the_bit(subtests):
+    frame = frames.from_arrow(table().take(np.random.default_rng(2).integers(0, ROWS, 2 * SLICE_ROWS + 50)))
+    for statistic in examples():
+        if merges_slices(statistic):
+            with subtests.test(repr(statistic)):
+                slices = [frame[first : first + SLICE_ROWS] for first in range(0, len(frame), SLICE_ROWS)]
+                parted = statistic.merge([statistic.summarise(rows) for rows in slices])
+                found, expected = (plain(statistic.finish(state)) for state in (parted, statistic.summarise(frame)))
+                assert repr(found) == repr(expected)

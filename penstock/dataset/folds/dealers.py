@@ -17,7 +17,7 @@ from penstock.core.names import BLOCK
 from penstock.dataset.folds.blocks import Dealer
 from penstock.dataset.folds.keys import GroupHash, RowHash, TimeOrder
 from penstock.frames import ROW, matrices
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.grouped.folds import folds
 from penstock.statistics.labels import categories, without_minus_zero

@@ -14,7 +14,7 @@ from penstock.core.errors import DataValueError
 from penstock.frames import ROW
 from penstock.frames.hashing import murmur3_array
 from penstock.frames.transport_types import carried
-from penstock.io.fragments import mix, random_bits
+from penstock.io.row_hashes import mix, random_bits
 
 _STREAM = 0xD1342543DE82EF95  # of its own: rows of a low hash are not those that other deals put into their first fold
 _STEP = np.uint64(0x9E3779B97F4A7C15)

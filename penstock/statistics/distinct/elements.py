@@ -58,6 +58,8 @@ class ElementCounts(ByValue):
     ([{'value': 'a', 'count': 2, 'lists': 2}, {'value': 'b', 'count': 2, 'lists': 1}], 2, 1)
     """
 
+    merges_slices = True
+
     beside: ClassVar = {"lists": sum, "nulls": sum}
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from penstock import frames
 from penstock.frames.hashing import murmur3_array
 from penstock.frames.ragged import Ragged
-from penstock.io.fragments import mix
+from penstock.io.row_hashes import mix
 from penstock.statistics.base import ColumnStatistic, State
 
 _BITS = 14
@@ -64,6 +64,8 @@ class DistinctCounts(ColumnStatistic):
     >>> round(found.distinct), found.values, found.width
     (2, 3, 5.0)
     """
+
+    merges_slices = True
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Hash the different values of one partition."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import narwhals as nw
 
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, Statistic, merges_slices
 from penstock.statistics.distinct.footprint import Found, Held
 from penstock.statistics.distinct.top_k import TopK
 
@@ -62,6 +62,11 @@ class InOnePart(Partitionable):
     """Another statistic, which cannot be partitioned."""
 
     statistic: Statistic
+
+    @property
+    def merges_slices(self) -> bool:
+        """Whether the other does."""
+        return merges_slices(self.statistic)
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Summarise as the other does."""

@@ -47,6 +47,8 @@ class ValueCounts(ByValue):
     ([{'value': 'b', 'count': 2}, {'value': 'a', 'count': 1}], 1)
     """
 
+    merges_slices = True
+
     beside: ClassVar = {"nulls": sum}
     keep: TopK = ALL
 

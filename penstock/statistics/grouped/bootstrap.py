@@ -19,7 +19,7 @@ import numpy as np
 from penstock import frames
 from penstock.core.names import REPLICATE
 from penstock.frames import ROW, matrices
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.grouped.base import Grouped, union

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.names import FOLD
 from penstock.frames import ROW, matrices
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.footprint import Found

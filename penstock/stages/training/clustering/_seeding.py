@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.frames import matrices
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.training.clustering._lloyd import Points, nearest, squared_distances, totals

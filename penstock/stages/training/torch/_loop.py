@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import save
 
 from penstock.core.errors import DataValueError, EmptyInputError
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.training._watched import Watched, check_stopping

@@ -26,7 +26,7 @@ import xgboost as xgb
 
 from penstock import devices
 from penstock.frames import Kind
-from penstock.io.fragments import hash_rows
+from penstock.io.row_hashes import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training.trees._exchange import broadcast
 from penstock.stages.training.trees._matrix import Batch, Batches, ToBatch
