@@ -20,7 +20,7 @@ from penstock.frames import Kind
 from penstock.io.fragments import SLICE_ROWS, Piece
 from penstock.io.sources import base
 from penstock.pipeline import Pipeline
-from penstock.statistics import Gram
+from penstock.statistics import Gram, Moments
 
 ROWS = 5 * SLICE_ROWS + 77
 NAMES = ["a", "b", *(f"x{place}" for place in range(10))]
@@ -75,6 +75,16 @@ def test_rows_that_are_written_are_the_same_from_parts(
     assert (report.read, report.rows) == (ROWS, len(expected))
 
 
+def test_rows_that_are_set_aside_are_all_written_from_parts(
+    rows: Dataset, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    checked = Pipeline(st.Expect("b > 1", action="quarantine")).fit(rows).transform(rows)
+    request.getfixturevalue("fits")
+    report = checked.write_parquet(tmp_path / "out", quarantine=tmp_path / "aside")
+    aside = sum(pq.read_metadata(path).num_rows for path in (tmp_path / "aside").glob("*.parquet"))
+    assert aside == ROWS - report.rows > 0
+
+
 def test_a_function_of_partitions_gets_no_part_of_one(rows: Dataset, fits: list[int]) -> None:
     mapped = rows.map_partitions(lambda frame: frame.head(1), rows.schema)
     with pytest.raises(MemoryLimitError, match="std::bad_alloc"):
@@ -86,7 +96,13 @@ def test_a_statistic_whose_sums_depend_on_the_cut_refuses_parts(rows: Dataset, f
         rows.gather([Gram(("a", "b"))])
 
 
-def test_text_is_not_cut_at_rows(local: Engine, tmp_path: Path, fits: list[int]) -> None:
-    (tmp_path / "rows.csv").write_text("a\n" + "1\n" * (3 * SLICE_ROWS))
+def test_moments_of_rows_that_a_filter_leaves_refuse_parts(rows: Dataset, fits: list[int]) -> None:
     with pytest.raises(MemoryLimitError, match="std::bad_alloc"):
-        local.read_csv(tmp_path / "rows.csv").to_arrow()
+        rows.filter(nw.col("b") > 1).gather([Moments(("a",))])
+
+
+def test_text_is_not_cut_at_rows(local: Engine, tmp_path: Path, fits: list[int]) -> None:
+    for name in ("one.csv", "other.csv"):
+        (tmp_path / name).write_text("a\n" + "1\n" * (2 * SLICE_ROWS))
+    with pytest.raises(MemoryLimitError, match="std::bad_alloc"):
+        local.read_csv(f"{tmp_path}/*.csv").to_arrow()

@@ -97,6 +97,13 @@ def test_parts_without_values_together_are_as_one():
     assert Moments(("x",)).merge(states) == states[0]
 
 
+def test_one_state_merges_to_itself():
+    draw = np.random.default_rng(3)
+    for count in range(1, 100):
+        (state,) = states_of(Moments(("x",)), {"x": draw.lognormal(size=count)})
+        assert Moments(("x",)).merge([state]) == state
+
+
 def test_infinite_values_are_refused_with_column_and_count():
     with pytest.raises(DataValueError, match="column 'x' has 3 values that are infinite, expected finite") as caught:
         moment(pa.array([1.0, float("inf")]), pa.array([float("-inf"), float("inf"), None]))
