@@ -263,6 +263,13 @@ def empty(shape: int | tuple[int, ...]) -> Any:
     return cupy.empty(shape)
 
 
+def arange(start: int, stop: int) -> Any:
+    """Return whole numbers, int64, as CuPy."""
+    import cupy
+
+    return cupy.arange(start, stop, dtype="int64")
+
+
 def to_host(values: Any) -> np.ndarray:
     """Return an array as NumPy."""
     return values if isinstance(values, np.ndarray) else values.get()

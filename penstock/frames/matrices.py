@@ -257,6 +257,11 @@ def special(name: str, values: Any) -> Any:
     return getattr(functions, name)(values)
 
 
+def arange(start: int, stop: int, kind: Kind) -> Any:
+    """Return whole numbers, int64, as an array on the device."""
+    return cudf.arange(start, stop) if kind == "gpu" else np.arange(start, stop, dtype=np.int64)
+
+
 def to_host(values: Any) -> Any:
     """Return an array as NumPy, copied from the GPU if it is there; a sparse matrix is on the host."""
     return values if _is_sparse(values) else cudf.to_host(values)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.devices import Device
+from penstock.frames import Kind, matrices
 from penstock.io.row_hashes import hash_rows
 
 FRAGMENT_BYTES = 128 * 2**20
@@ -251,17 +252,18 @@ class Sample:
     high: float
     first: int = field(default=0, repr=False)
 
-    def mask(self, rows: np.ndarray) -> np.ndarray:
-        """Return which of the row numbers `rows` (uint64) are in the sample."""
+    def mask(self, rows: Any) -> Any:
+        """Return which of the row numbers `rows` (uint64) are in the sample, where they are."""
         unit = hash_rows(rows + np.uint64(self.first), self.seed)
         return (unit >= self.low) & (unit < self.high)
 
 
-def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | None:
-    """Return which rows of `fragment` the samples keep, or None for all."""
+def kept_rows(fragment: Fragment, samples: tuple[Sample, ...], kind: Kind = "cpu") -> Any | None:
+    """Return which rows of `fragment` the samples keep, as a mask on a device, or None for all."""
     if not samples:
         return None
-    return _in_all(samples, np.arange(fragment.start, fragment.start + fragment.rows, dtype=np.uint64))
+    rows = matrices.arange(fragment.start, fragment.start + fragment.rows, kind)
+    return _in_all(samples, rows.astype(np.uint64))
 
 
 def bad_records(fragment: Fragment, samples: tuple[Sample, ...]) -> list[tuple[str, BadRecord]]:
@@ -279,9 +281,8 @@ def bad_records(fragment: Fragment, samples: tuple[Sample, ...]) -> list[tuple[s
     return list(itertools.compress(records, _in_all(samples, np.array(rows, dtype=np.uint64)).tolist()))
 
 
-def _in_all(samples: tuple[Sample, ...], rows: np.ndarray) -> np.ndarray:
-    masks: Iterator[np.ndarray] = (sample.mask(rows) for sample in samples)
-    return reduce(np.logical_and, masks)
+def _in_all(samples: tuple[Sample, ...], rows: Any) -> Any:
+    return reduce(np.logical_and, [sample.mask(rows) for sample in samples])
 
 
 def deal(fragments: Sequence[Fragment], size: int) -> list[tuple[Fragment, ...]]:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.frames import matrices
 
 
-def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(rows: Any, seed: int) -> Any:
     """Hash row numbers, where they are, to fractions in [0, 1): the high 53 bits of :func:`random_bits`.
 
     Examples
@@ -20,7 +20,7 @@ def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
     return _fractions(rows, np.uint64(seed % 2**64))
 
 
-def random_bits(rows: np.ndarray, seed: int) -> np.ndarray:
+def random_bits(rows: Any, seed: int) -> Any:
     """Return the SplitMix64 stream of `seed` at each of the row numbers `rows`, both uint64: no two rows have the same.
 
     SplitMix64 is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
 
 from penstock import frames
@@ -120,10 +119,10 @@ class Reader:
         stored = [name for name in columns if name != ROW]
         frame = self._stored(fragment, stored, kind)
         if ROW in columns:
-            numbers = np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64)
+            numbers = matrices.arange(fragment.start, fragment.start + len(frame), kind)
             column = matrices.column(frame, ROW, numbers)
             frame = assemble([*frame.iter_columns(), column]) if stored else column.to_frame()
-        mask = kept_rows(fragment, self.samples)
+        mask = kept_rows(fragment, self.samples, kind)
         return frame if mask is None else frame.filter(matrices.column(frame, "kept", mask))
 
     def unparsed(self, fragment: Fragment) -> pa.Table:
