@@ -1,4 +1,4 @@
-"""Curves of how well a model orders rows: by threshold, by share of the rows, and by length of a list."""
+"""Curves of the order in which a model puts rows: over thresholds, shares of the rows, and lengths of a list."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import replace
 import pyarrow as pa
 from markupsafe import Markup
 
-from penstock.report.axes import FONT, HEIGHT, WIDTH, Panel, axes, panel
 from penstock.report.figures import Figure, Metrics, small_numbers_of
 from penstock.report.rows import CURVE_POINTS, Row, read_rows, thin
 from penstock.report.scales import nice_domain
-from penstock.report.svg import dot, drawing, join, line, words
+from penstock.report.svg import FONT, HEIGHT, WIDTH, Panel, axes, dot, drawing, join, line, panel, words
 from penstock.report.text import measure, show_number, show_share
 
 _TIPS = 24

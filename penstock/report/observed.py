@@ -1,4 +1,7 @@
-"""What was predicted beside what came: probabilities and shares of positives, and residuals of a regression."""
+"""Predictions beside observations: calibration of probabilities, and residuals of a regression.
+
+A residual is a label less its prediction.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 from markupsafe import Markup
 
-from penstock.report.axes import HEIGHT, WIDTH, Panel, Point, axes, panel, room
 from penstock.report.figures import Cell, Figure, Grid, Metrics, small_numbers_of
 from penstock.report.rows import Row, read_rows
 from penstock.report.scales import Scale, nice_domain
-from penstock.report.svg import box, dot, drawing, join, line
+from penstock.report.svg import HEIGHT, WIDTH, Panel, Point, axes, box, dot, drawing, join, line, panel, room
 from penstock.report.text import show_count, show_number, show_share
 
 _SPLIT, _TALL = 256.0, HEIGHT + 68

@@ -8,10 +8,9 @@ from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
-from penstock.report.axes import FONT, HEIGHT, WIDTH, Panel, axes, panel
 from penstock.report.figures import Figure
 from penstock.report.scales import Scale, is_drawable, nice_domain, tick_labels, ticks
-from penstock.report.svg import box, dot, drawing, join, line, words
+from penstock.report.svg import FONT, HEIGHT, WIDTH, Panel, axes, box, dot, drawing, join, line, panel, words
 from penstock.report.text import measure, show_number
 from penstock.report.trials.trial_rows import TrialRow, TrialRows, value_of
 

@@ -1,4 +1,4 @@
-"""What parameters do to the metric: how much each matters, each by itself, and all of them side by side."""
+"""Parameters and the metric: the importance of each, each by itself, and all of them side by side."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from penstock.report.axes import FONT, HEIGHT, WIDTH, axes, panel
 from penstock.report.figures import Figure
 from penstock.report.scales import Scale
-from penstock.report.svg import box, dot, drawing, element, join, line, words
+from penstock.report.svg import FONT, HEIGHT, WIDTH, axes, box, dot, drawing, element, join, line, panel, words
 from penstock.report.text import measure, shorten, show_label, show_number, show_share
 from penstock.report.trials.parameter_axes import LABEL_EMS, LabelAxis, LogAxis, NumberAxis, ParameterAxis, axis_of
 from penstock.report.trials.trial_rows import TrialRow, TrialRows, value_of
@@ -92,7 +91,7 @@ class _Column:
 
 
 def parallel(trials: TrialRows) -> Figure:
-    """Return the lines, the better the stronger and the best one marked."""
+    """Return a line for each trial through its parameters to its metric, the better the stronger, the best marked."""
     title = "Parallel coordinates"
     addresses, ranked = trials.searched[:_MOST_AXES], trials.ranked[:_MOST_LINES]
     if not addresses or len(ranked) < 2:
