@@ -9,8 +9,8 @@ from penstock.cli.requests import CountingRequest
 from penstock.core.errors import ConfigError, OutputExistsError
 
 if TYPE_CHECKING:
-    from penstock.cli.calibration_table import CalibrateResult
     from penstock.cli.job_setup import JobSetup
+    from penstock.cli.placement_tables import CalibrateResult
     from penstock.core.progress import Progress
     from penstock.engines.base import Engine
     from penstock.runs import Run
@@ -75,8 +75,8 @@ def calibrate(request: CalibrateRequest, progress: "Progress | None" = None) -> 
         The file is there.
     As `penstock.cli.jobs.fit`, besides
     """
-    from penstock.cli.calibration_table import CalibrateResult
     from penstock.cli.job_setup import Clock, JobSetup
+    from penstock.cli.placement_tables import CalibrateResult
     from penstock.runs.scaling import ScalingModel
 
     clock, sizes = Clock(), request.sizes

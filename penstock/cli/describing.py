@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.option_groups import split_names
 from penstock.cli.recording import recorded
 from penstock.cli.requests import DataRequest
 from penstock.cli.results import TimedResult
-from penstock.cli.write_options import split_names
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.option_groups import split_names
 from penstock.cli.recording import recorded
 from penstock.cli.requests import JobRequest, PipelineRequest, ScoreRequest, refuse_parameters_of_none
 from penstock.cli.results import JobResult
-from penstock.cli.write_options import split_names
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress

@@ -9,7 +9,7 @@ from penstock.cli.requests import ExplainRequest, PipelineRequest
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from penstock.cli.planning_tables import PlanResult
+    from penstock.cli.placement_tables import PlanResult
     from penstock.core.progress import Progress
     from penstock.runs.placement import ClusterPlan, Workload
 
@@ -79,7 +79,7 @@ def plan(request: PlanRequest, progress: "Progress | None" = None) -> "PlanResul
         The machines, the calibration or the data are not there, or not as expected; or there are no records.
     """
     from penstock.cli.job_setup import Clock, conf_folder
-    from penstock.cli.planning_tables import PlanResult
+    from penstock.cli.placement_tables import PlanResult
     from penstock.core.errors import check_one_of
     from penstock.runs.placement import plan_cluster, read_machines
     from penstock.runs.placement.offers import Device

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.rank_options import RankOptions
+from penstock.cli.option_groups import RankOptions, split_names
 from penstock.cli.recording import recorded
 from penstock.cli.requests import CountingRequest, refuse_parameters_of_none
 from penstock.cli.results import JobResult
-from penstock.cli.write_options import split_names
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:

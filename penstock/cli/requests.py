@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.prediction_options import PredictionOptions
-from penstock.cli.rank_options import RankOptions
-from penstock.cli.write_options import WriteOptions, split_names
+from penstock.cli.option_groups import PredictionOptions, RankOptions, WriteOptions, split_names
 from penstock.core.errors import ConfigError
 from penstock.core.several import settle_several
 

@@ -19,7 +19,7 @@ from penstock.pipeline.fills import copies, unfilled_state
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.pipeline.plan import Level, Plan
 from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper
-from penstock.pipeline.refitting.warm_start import learn_on
+from penstock.pipeline.refitting.learners import learn_on
 from penstock.pipeline.reuse import held_between_passes
 from penstock.pipeline.training import TrainerBody, Training, check_ranks
 from penstock.spmd import SpmdOptions

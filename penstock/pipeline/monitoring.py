@@ -11,12 +11,11 @@ from penstock.core.errors import ConfigError, class_name
 from penstock.core.schemas import require
 from penstock.dataset.dataset import Dataset
 from penstock.pipeline.drift.alarm import raise_alarm
-from penstock.pipeline.drift.column_watch import ColumnWatch
 from penstock.pipeline.drift.drift_limits import DriftLimits
 from penstock.pipeline.drift.drift_report import DriftReport, MetricDrift
 from penstock.pipeline.drift.monitor import Monitor, monitor_steps
 from penstock.pipeline.drift.profile import INPUT, LABEL, SCORE, MetricValues, Profile
-from penstock.pipeline.drift.profiling import By, compare, gathered, make_profile, slicings_of
+from penstock.pipeline.drift.profiling import By, ColumnWatch, compare, gathered, make_profile, slicings_of
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import as_evaluators

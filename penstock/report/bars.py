@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from markupsafe import Markup
 
-from penstock.report.axes import FONT, WIDTH
 from penstock.report.figures import Figure, Metrics, small_numbers_of
 from penstock.report.rows import BARS, Row, label_order, largest, read_rows
 from penstock.report.scales import Scale
-from penstock.report.svg import box, drawing, join, line, words
+from penstock.report.svg import FONT, WIDTH, box, drawing, join, line, words
 from penstock.report.text import measure, show_compact, show_label, show_number
 
 _LINE, _HEAD, _THICK = 26.0, 34.0, 12.0

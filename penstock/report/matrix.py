@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 from markupsafe import Markup
 
-from penstock.report.axes import FONT, WIDTH
 from penstock.report.figures import Figure, Metrics, small_numbers_of
 from penstock.report.rows import as_number, label_order, read_rows
-from penstock.report.svg import Attributes, box, drawing, element, join, words
+from penstock.report.svg import FONT, WIDTH, Attributes, box, drawing, element, join, words
 from penstock.report.text import measure, show_compact, show_count, show_label, show_share
 
 _MOST = 12

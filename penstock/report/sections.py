@@ -10,13 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.report.bars import by_label, clusters
-from penstock.report.calibration import calibration
-from penstock.report.curves import precision_recall, roc
+from penstock.report.curves import at_k, gains, precision_recall, roc
 from penstock.report.figures import Figure, Metrics, numbers_of
-from penstock.report.gains import gains
 from penstock.report.matrix import confusion_matrix
-from penstock.report.ranking import at_k
-from penstock.report.residuals import residual_histogram, residual_quantiles, residuals
+from penstock.report.observed import calibration, residual_histogram, residual_quantiles, residuals
 from penstock.report.slices import slice_figure
 from penstock.report.text import show_label, show_number
 from penstock.stages.evaluation.result import Evaluation

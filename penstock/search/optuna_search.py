@@ -38,8 +38,7 @@ class OptunaSpace(LoggedSpace):
     def plan(self, *, is_stored: bool) -> SpacePlan:
         """Return the way of proposing trials from what came of those before."""
         with importing("Optuna", "optuna"):
-            from penstock.search.with_optuna.pruners import Judge, make_pruner
-            from penstock.search.with_optuna.samplers import Sampled
+            from penstock.search.with_optuna.strategy import Judge, Sampled, make_pruner
         judge = Judge(make_pruner(self.pruner), self.dimensions)
         strategy = Sampled(self.dimensions, self.sampler, self.n_trials, self.batch_size, self.seed, judge)
         parts = {

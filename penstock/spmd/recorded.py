@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.recording import active_recorder
-from penstock.core.recording.recorded import Recorded
-from penstock.core.recording.task_recording import Ticket
+from penstock.core.recording.task_recording import Recorded, Ticket
 
 if TYPE_CHECKING:
     from penstock.core.scheduler import Scheduler

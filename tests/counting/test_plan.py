@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from penstock import stages as st
+from penstock.devices import memory_limit
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline
-from penstock.pipeline.cardinality import ColumnCount, CountOptions, estimates, options
+from penstock.pipeline.cardinality import ColumnCount, CountOptions, estimates
 from penstock.pipeline.cardinality.estimates import Estimate
 from penstock.statistics import TopK
 from penstock.statistics.distinct.footprint import Found, Held
@@ -234,7 +235,7 @@ def test_a_budget_is_a_size_and_half_of_the_memory_unless_it_is_given():
 
 
 def test_the_memory_of_a_task_is_known(engine):
-    assert 2**27 < engine.task_memory <= options.memory_limit()
+    assert 2**27 < engine.task_memory <= memory_limit()
 
 
 @pytest.mark.thorough

@@ -10,12 +10,11 @@ from drift.drifting import NUMBERS, TEXTS, draw
 from scipy import stats
 
 from penstock import frames
-from penstock.pipeline.drift.bins import Bins, first_look
-from penstock.pipeline.drift.column_watch import ColumnWatch
+from penstock.pipeline.drift.counting import Bins, first_look
 from penstock.pipeline.drift.drift_limits import DriftLimits
 from penstock.pipeline.drift.drift_report import DriftReport
 from penstock.pipeline.drift.profile import INPUT, Profile
-from penstock.pipeline.drift.profiling import compare
+from penstock.pipeline.drift.profiling import ColumnWatch, compare
 
 
 def profile_of(table: pa.Table) -> tuple[ColumnWatch, Profile]:

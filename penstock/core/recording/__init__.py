@@ -5,9 +5,8 @@ that an engine is given.
 """
 
 from penstock.core.recording.meter import PHASES, count, measure
-from penstock.core.recording.recorded import RecordedTask, RecordedWork
 from penstock.core.recording.recorder import Recorder, Span, active_recorder, note_event, note_output, recording, step
-from penstock.core.recording.task_recording import TaskRecord
+from penstock.core.recording.task_recording import RecordedTask, RecordedWork, TaskRecord
 
 __all__ = [
     "PHASES",

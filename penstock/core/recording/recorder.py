@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.recording.recorded import Recorded
-from penstock.core.recording.task_recording import Counters, TaskRecord, Ticket
+from penstock.core.recording.task_recording import Counters, Recorded, TaskRecord, Ticket
 from penstock.core.redaction import presentable
 
 if TYPE_CHECKING:

@@ -21,10 +21,9 @@ from penstock.io.fragments import Fragment, Piece, pack, row_bytes
 from penstock.io.sources.columnar import Footer
 from penstock.io.sources.files import InputFile, Storage, corrupt
 from penstock.io.sources.parquet import ParquetSource, read_footer
-from penstock.io.tables.columns import TableColumn
 from penstock.io.tables.committer import TableCommitter, TableWrite
 from penstock.io.tables.delta_log import DeltaLog
-from penstock.io.tables.files import TablePiece, TableStorage
+from penstock.io.tables.files import TableColumn, TablePiece, TableStorage
 from penstock.io.tables.iceberg_scan import IcebergScan
 
 

@@ -30,8 +30,7 @@ from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.sources.columnar import Footer
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.parquet import read_footer
-from penstock.io.tables.columns import TableColumn
-from penstock.io.tables.files import TableFile
+from penstock.io.tables.files import TableColumn, TableFile
 from penstock.io.tables.object_store import object_store_options
 from penstock.io.tables.timestamps import parse_timestamp
 

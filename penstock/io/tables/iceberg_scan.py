@@ -19,8 +19,7 @@ from penstock.core.locations import is_url, read_location
 from penstock.core.redaction import redact
 from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.sources.files import Storage
-from penstock.io.tables.columns import TableColumn, with_defaults
-from penstock.io.tables.files import TableFile
+from penstock.io.tables.files import TableColumn, TableFile, with_defaults
 from penstock.io.tables.object_store import file_io_properties
 from penstock.io.tables.timestamps import parse_timestamp
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.pipeline.drift import chance
-from penstock.pipeline.drift.bins import Bins
 from penstock.pipeline.drift.chance import Chance
-from penstock.pipeline.drift.column_counts import ColumnCounts, summary
 from penstock.pipeline.drift.column_drift import CategoryShare, CellShares, ColumnDrift, DriftMeasure
+from penstock.pipeline.drift.counting import Bins, ColumnCounts, summary
 from penstock.statistics.bin_counts import BinCount
 from penstock.statistics.divergences import chi_square, jensen_shannon, kolmogorov_smirnov, psi
 from penstock.statistics.known_values import KnownValueCount

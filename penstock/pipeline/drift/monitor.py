@@ -8,11 +8,10 @@ from functools import partial
 
 from penstock.dataset.gather_step import GatherStep
 from penstock.pipeline.drift.alarm import Alarm, check_alarm, raise_alarm
-from penstock.pipeline.drift.column_watch import ColumnWatch
 from penstock.pipeline.drift.drift_limits import DriftLimits
 from penstock.pipeline.drift.drift_report import DriftReport
 from penstock.pipeline.drift.profile import Profile
-from penstock.pipeline.drift.profiling import compare, rows_of
+from penstock.pipeline.drift.profiling import ColumnWatch, compare, rows_of
 from penstock.statistics.base import State
 
 DRIFT = "drift"

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.core.errors import ArtifactError, ArtifactVersionError
-from penstock.pipeline.drift.bins import Bins
-from penstock.pipeline.drift.column_counts import ColumnCounts, counts_from_state, counts_to_state
+from penstock.pipeline.drift.counting import Bins, ColumnCounts, counts_from_state, counts_to_state
 
 VERSION = 1
 PATH = "profile.json"

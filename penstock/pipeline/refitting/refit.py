@@ -21,7 +21,6 @@ from penstock.pipeline.fills import Fill, copies
 from penstock.pipeline.fit import Fit
 from penstock.pipeline.fusion import StatisticRequest
 from penstock.pipeline.plan import Plan, plan
-from penstock.pipeline.refitting.dependencies import check_refittable, learned_from
 from penstock.pipeline.refitting.kept_statistics import (
     KeptState,
     KeptStatistics,
@@ -30,7 +29,13 @@ from penstock.pipeline.refitting.kept_statistics import (
     merge_kept,
     notes_of,
 )
-from penstock.pipeline.refitting.warm_start import appends, check_warm_start, warm_trainers
+from penstock.pipeline.refitting.learners import (
+    appends,
+    check_refittable,
+    check_warm_start,
+    learned_from,
+    warm_trainers,
+)
 from penstock.spmd import SpmdOptions
 from penstock.stages.vectors import over
 from penstock.statistics.counts import Count

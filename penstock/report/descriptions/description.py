@@ -12,7 +12,6 @@ from penstock.dataset.description.data_description import DataDescription
 from penstock.dataset.description.description_comparison import DescriptionComparison
 from penstock.dataset.description.relations import Correlations
 from penstock.dataset.description.text_table import text_table
-from penstock.report.axes import FONT
 from penstock.report.descriptions.column_figures import column_figure, pair_figure
 from penstock.report.descriptions.missing import missing_patterns
 from penstock.report.descriptions.value_bars import BarRow, value_bars
@@ -20,7 +19,7 @@ from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.matrix import column_head
 from penstock.report.page import render_sections
 from penstock.report.sections import sections_of
-from penstock.report.svg import box, drawing, join, words
+from penstock.report.svg import FONT, box, drawing, join, words
 from penstock.report.text import MINUS, measure, show_count, show_label, show_share
 
 MOST_FIGURES = 300

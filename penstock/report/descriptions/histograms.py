@@ -9,10 +9,9 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from penstock.dataset.description.histogram import Histogram
-from penstock.report.axes import FONT, WIDTH, Panel, Point, axes, panel
 from penstock.report.figures import Cell, Grid
 from penstock.report.scales import Scale, is_drawable, nice_domain
-from penstock.report.svg import drawing, join, line, words
+from penstock.report.svg import FONT, WIDTH, Panel, Point, axes, drawing, join, line, panel, words
 from penstock.report.text import measure, show_count, show_number, show_share
 
 _HEIGHT, _FOOT, _STEPS = 236.0, 30.0, 4

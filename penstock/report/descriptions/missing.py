@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from penstock.dataset.description.relations import MissingPatterns
-from penstock.report.axes import FONT
 from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.matrix import column_head
-from penstock.report.svg import box, drawing, words
+from penstock.report.svg import FONT, box, drawing, words
 from penstock.report.text import measure, show_count, show_label, show_share
 from penstock.statistics.null_patterns import NullPattern
 

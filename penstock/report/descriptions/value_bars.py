@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from penstock.report.axes import FONT, WIDTH
 from penstock.report.scales import Scale
-from penstock.report.svg import box, drawing, join, line, words
+from penstock.report.svg import FONT, WIDTH, box, drawing, join, line, words
 from penstock.report.text import measure, show_share
 
 _LINE, _HEAD, _THICK = 24.0, 30.0, 12.0

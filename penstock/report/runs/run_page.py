@@ -11,7 +11,6 @@ from markupsafe import Markup
 from penstock.core.recording import PHASES
 from penstock.core.sizes import show_bytes
 from penstock.dataset.description.histogram import Histogram
-from penstock.report.axes import FONT, HEIGHT, WIDTH, axes, panel
 from penstock.report.descriptions.histograms import draw_histogram
 from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.page import render_sections
@@ -20,7 +19,7 @@ from penstock.report.runs.phase_figures import phase_bars, phase_strip, process_
 from penstock.report.runs.timeline import timeline
 from penstock.report.scales import nice_domain
 from penstock.report.sections import sections_of
-from penstock.report.svg import drawing, element, line, words
+from penstock.report.svg import FONT, HEIGHT, WIDTH, axes, drawing, element, line, panel, words
 from penstock.report.text import shorten, show_count, show_label, show_share
 from penstock.runs.analysis import (
     SlotTime,

@@ -9,11 +9,10 @@ import numpy as np
 from markupsafe import Markup
 
 from penstock.core.recording import PHASES, Span
-from penstock.report.axes import FONT
 from penstock.report.figures import Figure
 from penstock.report.runs.coverage import Floats, coverage
 from penstock.report.scales import Scale, tick_labels, ticks
-from penstock.report.svg import box, drawing, element, line, words
+from penstock.report.svg import FONT, box, drawing, element, line, words
 from penstock.report.text import measure, shorten, show_label
 from penstock.runs.analysis.intervals import Intervals
 from penstock.runs.analysis.task_arrays import TaskArrays, column

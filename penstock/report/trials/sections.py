@@ -5,11 +5,8 @@ from __future__ import annotations
 from penstock.report.figures import Cell, Figure, Grid
 from penstock.report.sections import Section, sections_of
 from penstock.report.text import show_label, show_number
-from penstock.report.trials.by_fold import by_fold
-from penstock.report.trials.by_parameter import by_parameter
-from penstock.report.trials.history import history
-from penstock.report.trials.importances import importances
-from penstock.report.trials.parallel import parallel
+from penstock.report.trials.history import by_fold, history
+from penstock.report.trials.parameters import by_parameter, importances, parallel
 from penstock.report.trials.trial_rows import TrialRow, TrialRows
 
 _MOST_PARAMETERS, _MOST_ROWS = 12, 30

@@ -12,7 +12,7 @@ from penstock.engines.base import Engine
 from penstock.frames import ROW
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.refitting.warm_start import appends
+from penstock.pipeline.refitting.learners import appends
 from penstock.stages.base import Stage
 from penstock.stages.capabilities import TrainingTransformer, WarmStart
 from penstock.stages.step import capability

@@ -14,8 +14,8 @@ import pytest
 from penstock import LocalEngine
 from penstock.cli import calibrating, jobs
 from penstock.cli.calibrating import CalibrateRequest
-from penstock.cli.calibration_table import CalibrateResult
 from penstock.cli.commands import main
+from penstock.cli.placement_tables import CalibrateResult
 from penstock.cli.requests import ExplainRequest
 from penstock.core.errors import ConfigError, OutputExistsError
 from penstock.runs.scaling import ScalingModel, first_rows

@@ -16,7 +16,7 @@ from penstock.cli.commands import main
 from penstock.core.progress import Progress, RichProgress, following
 from penstock.core.recording import Recorder, TaskRecord
 from penstock.core.recording.process import host_name
-from penstock.core.recording.recorded import Recorded
+from penstock.core.recording.task_recording import Recorded
 from penstock.errors import MissingInputError
 from penstock.runs.watching import EVENTS, EventLog, Watcher
 from penstock.runs.watching import watcher as watcher_module

@@ -1,4 +1,4 @@
-"""What a profile counts by: edges of numbers, and known texts; chosen of a reference, they stay as they are."""
+"""Bins and known values of a profile, chosen of a reference and kept, and counts of columns as plain values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from penstock.core.selectors import is_numeric
 from penstock.statistics.base import Statistic
-from penstock.statistics.bin_counts import BinCounts
-from penstock.statistics.counts import Counts
+from penstock.statistics.bin_counts import BinCount, BinCounts
+from penstock.statistics.counts import Count, Counts
 from penstock.statistics.distinct.distinct_values import DistinctValues, ValueSummary
-from penstock.statistics.known_values import KnownValues
+from penstock.statistics.known_values import KnownValueCount, KnownValues
 from penstock.statistics.quantiles import Distribution, Quantiles
 
 BINS = 64
@@ -23,6 +23,15 @@ VALUES = 256
 """Texts of a column that are known, at most: the most frequent ones."""
 _DISTINCT = BINS // 2
 """Up to so many different numbers each has a bin of its own, and so have the gaps between them."""
+ColumnCounts = Count
+"""A `BinCount` of numbers, a `KnownValueCount` of strings, a `Count` of other columns."""
+
+_NUMBER = (float, type(None))
+_TYPES: Mapping[type[Count], Mapping[str, tuple[type, ...]]] = {
+    BinCount: {"bins": (list,), "min": _NUMBER, "max": _NUMBER, "mean": _NUMBER, "std": _NUMBER},
+    KnownValueCount: {"known": (list,), "others": (dict,), "others_error": (int,)},
+    Count: {},
+}
 
 
 @dataclass(frozen=True)
@@ -91,3 +100,53 @@ def _edges(found: Distribution) -> tuple[float, ...]:
 
 def _values(found: ValueSummary) -> tuple[str, ...]:
     return tuple(value for value, _ in found.top(VALUES))
+
+
+def summary(counts: ColumnCounts) -> dict[str, float | None]:
+    """Return what a reader is told of a column: the share of missing values, and of numbers moments and range.
+
+    Examples
+    --------
+    >>> summary(Count(rows=4, nulls=1))
+    {'missing': 0.25}
+    """
+    missing = {"missing": counts.nulls / counts.rows if counts.rows else None}
+    if not isinstance(counts, BinCount):
+        return missing
+    return {**missing, "mean": counts.mean, "std": counts.std, "min": counts.min, "max": counts.max}
+
+
+def counts_to_state(counts: ColumnCounts) -> dict[str, Any]:
+    """Return plain values, as they are stored."""
+    fields = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(counts).items()}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+
+
+def counts_from_state(state: Mapping[str, Any], cells: int) -> ColumnCounts:
+    """Return what `counts_to_state` made a state of; `cells` is how many bins or known values there are.
+
+    Raises
+    ------
+    ValueError
+        It is no such state.
+    """
+    for kind, own in _TYPES.items():
+        types = {"rows": (int,), "nulls": (int,), **own}
+        if state.keys() == types.keys() and all(type(state[name]) in allowed for name, allowed in types.items()):
+            _check([state["rows"], state["nulls"], *state.get("others", {}).values()])
+            arrays = {name: _cells(state[name], cells) for name, allowed in own.items() if allowed == (list,)}
+            return kind(**{**state, **arrays})
+    raise ValueError(f"counts have {', '.join(state) or 'nothing'}")
+
+
+def _cells(values: Sequence[Any], cells: int) -> np.ndarray:
+    if len(values) != cells:
+        raise ValueError(f"there are {len(values)} counts of {cells} cells")
+    _check(values)
+    return np.array(values, dtype=np.int64)
+
+
+def _check(values: Sequence[Any]) -> None:
+    for each in values:
+        if type(each) is not int or not 0 <= each < 2**62:
+            raise ValueError(f"{each!r:.40} is no count of rows")

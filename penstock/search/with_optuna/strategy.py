@@ -1,7 +1,8 @@
-"""What Optuna's samplers say to try next, as a function of the trials before: the same after a restart."""
+"""Proposals of Optuna's samplers and verdicts of its pruners, by the trials before: the same after a restart."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.distributions import CategoricalDistribution, IntDistribution
-from optuna.pruners import NopPruner
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
@@ -21,13 +22,17 @@ from penstock.search.dimensions import Dimensions, Suggestion, assign, count_com
 from penstock.search.logged_study import Proposal, Verdict
 from penstock.search.study import Direction
 from penstock.search.trial_log import Record
-from penstock.search.with_optuna.pruners import Judge, new_study
 from penstock.search.with_optuna.quiet import quiet
 from penstock.search.with_optuna.trials import as_optuna_trial, ending, optuna_parameters, suggestion
 
 SamplerFactory = Callable[..., BaseSampler]
 
-_NAMED: dict[str, SamplerFactory] = {
+_PRUNERS: dict[str, type[BasePruner]] = {
+    "median": MedianPruner,
+    "successive_halving": SuccessiveHalvingPruner,
+    "hyperband": HyperbandPruner,
+}
+_SAMPLERS: dict[str, SamplerFactory] = {
     "tpe": lambda seed: TPESampler(seed=seed, constant_liar=True),
     "gp": lambda seed: GPSampler(seed=seed, warn_independent_sampling=False),
     "random": lambda seed: RandomSampler(seed=seed),
@@ -36,6 +41,53 @@ _NAMED: dict[str, SamplerFactory] = {
 _FORGETFUL = ("tpe", "gp", "random")
 """Those that know no more than the trials: one of a seed for each trial says what one of its own would."""
 _NEEDS = {"gp": ("PyTorch", "torch", "torch"), "cmaes": ("cmaes", "cmaes", "optuna")}
+
+
+def make_pruner(pruner: str | BasePruner | None) -> BasePruner:
+    """Return a pruner: by name, one of Optuna's, or one that stops nothing."""
+    if pruner is None:
+        return NopPruner()
+    if isinstance(pruner, BasePruner):
+        return pruner
+    if not isinstance(pruner, str):
+        raise ConfigError(f"pruner is {pruner!r:.100}, expected a name or one of Optuna's pruners")
+    check_one_of("pruner", pruner, tuple(_PRUNERS))
+    return _PRUNERS[pruner]()
+
+
+class Judge:
+    """Asks a pruner of trials under way, for each in a study of its own: those of its batch do not matter to it."""
+
+    def __init__(self, pruner: BasePruner, dimensions: Dimensions) -> None:
+        self.pruner, self._parameters = pruner, optuna_parameters(dimensions)
+        self._batch = -1
+        self._studies: dict[int, optuna.Study] = {}
+
+    def __call__(self, records: Sequence[Record], record: Record, direction: Direction) -> Verdict:
+        """Return whether to stop a trial after its last step."""
+        if isinstance(self.pruner, NopPruner):
+            return Verdict(False)
+        with quiet():
+            study = self._study(records, record, direction)
+            judged = study.get_trials()[-1]
+            judged.intermediate_values = dict(record.steps)
+            prune = study.pruner.prune(study, judged)
+            notes = study.get_trials(deepcopy=False)[-1].system_attrs
+        return Verdict(prune, {name: note for name, note in notes.items() if isinstance(note, int | float)})
+
+    def _study(self, records: Sequence[Record], record: Record, direction: Direction) -> optuna.Study:
+        if record.batch != self._batch:
+            self._batch, self._studies = record.batch, {}
+        if record.number not in self._studies:
+            study = new_study(direction, self.pruner)
+            study.add_trials(as_optuna_trial(each, self._parameters) for each in (*records, record))
+            self._studies[record.number] = study
+        return self._studies[record.number]
+
+
+def new_study(direction: Direction, pruner: BasePruner) -> optuna.Study:
+    """Return an empty study in memory, of a name on which pruners may depend, with a pruner that has seen nothing."""
+    return optuna.create_study(study_name="penstock", direction=direction, pruner=copy.deepcopy(pruner))
 
 
 def sampler_factory(sampler: str | SamplerFactory) -> SamplerFactory:
@@ -55,12 +107,12 @@ def sampler_factory(sampler: str | SamplerFactory) -> SamplerFactory:
         )
     if callable(sampler):
         return sampler
-    check_one_of("sampler", sampler, tuple(_NAMED))
+    check_one_of("sampler", sampler, tuple(_SAMPLERS))
     if sampler in _NEEDS:
         name, module, extra = _NEEDS[sampler]
         with importing(name, extra):
             __import__(module)
-    return _NAMED[sampler]
+    return _SAMPLERS[sampler]
 
 
 @dataclass

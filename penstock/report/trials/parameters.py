@@ -1,22 +1,84 @@
-"""Every trial as a line through its parameters, ending at the metric it came to."""
+"""Parameters and the metric: the importance of each, each by itself, and all of them side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from penstock.report.axes import FONT
 from penstock.report.figures import Figure
-from penstock.report.svg import drawing, element, join, line, words
-from penstock.report.text import measure, shorten, show_number
-from penstock.report.trials.parameter_axes import LABEL_EMS, NumberAxis, ParameterAxis, axis_of
+from penstock.report.scales import Scale
+from penstock.report.svg import FONT, HEIGHT, WIDTH, axes, box, dot, drawing, element, join, line, panel, words
+from penstock.report.text import measure, shorten, show_label, show_number, show_share
+from penstock.report.trials.parameter_axes import LABEL_EMS, LabelAxis, LogAxis, NumberAxis, ParameterAxis, axis_of
 from penstock.report.trials.trial_rows import TrialRow, TrialRows, value_of
 
+_LINE, _THICK, _LABEL_EMS, _MOST = 30.0, 14.0, 13.0, 10
+_SPREAD = 0.5
+"""Of the room of a label, the part over which its dots are spread, so that they do not hide each other."""
 _WIDE, _TOP, _BOTTOM = 880.0, 40.0, 330.0
 _MOST_AXES, _MOST_LINES = 7, 300
 _STRONG, _FAINT = 0.75, 0.08
+
+
+def importances(trials: TrialRows) -> Figure:
+    """Return a bar for each parameter: its share of the variance of the metric."""
+    title = "Importance of parameters"
+    shares = sorted(trials.importances.items(), key=lambda pair: -pair[1])[:_MOST]
+    names = [shorten(trials.names.get(address, show_label(address)), _LABEL_EMS) for address, _ in shares]
+    left = 14 + FONT * max(map(measure, names))
+    scale = Scale(0.0, max(shares[0][1], 1e-9), left, WIDTH - 14 - FONT * measure("100.0%"))
+    body = []
+    for place, ((address, share), name) in enumerate(zip(shares, names, strict=True)):
+        middle = 8 + _LINE * (place + 0.5)
+        tip = f"{show_label(address, 60)}: {show_share(share)}"
+        body += [
+            words((left - 12, middle + 4), name, "label", "end"),
+            box((left, middle - _THICK / 2), (scale(share) - left, _THICK), "bar first", tip),
+            words((scale(share) + 6, middle + 4), show_share(share), "value"),
+        ]
+    height = 16 + _LINE * len(shares)
+    caption = f"Share of the variance of {trials.metric_name} that a parameter explains by itself: functional ANOVA."
+    foot = line((left, 4), (left, height - 4), "base")
+    return Figure(title, caption, drawing((WIDTH, height), title, caption, [*body, foot]))
+
+
+def by_parameter(trials: TrialRows, address: str) -> Figure:
+    """Return a dot for each trial that has the parameter, the best one marked."""
+    name, rows = trials.names[address], [row for row in trials.valued if address in row.params]
+    title = shorten(name, 40)
+    if not rows:
+        return Figure(title)
+    axis = axis_of([row.params[address] for row in rows])
+    within = replace(panel((0.0, 1.0), trials.domain), x_steps=1)
+    best = trials.ranked[:1]
+    drawn = sorted(rows, key=lambda row: row in best)
+    dots = [_dot(trials, within.x, within.y, axis, row, address, best=row in best) for row in drawn]
+    body = [axes(within, "", trials.metric_name), _ticks(within.x, within.y, axis), *dots]
+    caption = f"{show_label(address, 60)}{', by its logarithm' if isinstance(axis, LogAxis) else ''}.{trials.edge_note}"
+    return Figure(title, caption, drawing((WIDTH, HEIGHT), title, caption, body))
+
+
+def _dot(
+    trials: TrialRows, x: Scale, y: Scale, axis: ParameterAxis, row: TrialRow, address: str, *, best: bool
+) -> Markup:
+    share = axis.place(row.params[address]) or 0.0
+    if isinstance(axis, LabelAxis):
+        share += _SPREAD * ((row.number * 0.618034) % 1 - 0.5) / len(axis.labels)
+    tip = f"trial {row.number}: {show_label(row.params[address], 24)}, {show_number(row.value)}"
+    look = (5.0, "dot second") if best else (3.0, "dot first faint")
+    return dot((x(share), y(trials.clip(value_of(row)))), *look, tip)
+
+
+def _ticks(x: Scale, y: Scale, axis: ParameterAxis) -> Markup:
+    each = (x.end - x.start) / max(len(axis.marks), 1)
+    parts = [
+        line((x(share), y.start), (x(share), y.start + 4), "base")
+        + words((x(share), y.start + 19), shorten(label, each / 13.5), "tick", "middle")
+        for share, label in axis.marks
+    ]
+    return join(parts)
 
 
 @dataclass(frozen=True)
@@ -29,7 +91,7 @@ class _Column:
 
 
 def parallel(trials: TrialRows) -> Figure:
-    """Return the lines, the better the stronger and the best one marked."""
+    """Return a line for each trial through its parameters to its metric, the better the stronger, the best marked."""
     title = "Parallel coordinates"
     addresses, ranked = trials.searched[:_MOST_AXES], trials.ranked[:_MOST_LINES]
     if not addresses or len(ranked) < 2:

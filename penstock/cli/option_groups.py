@@ -1,12 +1,16 @@
-"""How the rows of a job are written, as its command is told."""
+"""Options of several commands: for the rows that are written, the ranks of trainings, and predictions of a fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.errors import ConfigError
+from penstock.core.several import settle_several
+
 if TYPE_CHECKING:
     from penstock.dataset.outputs.destination import Destination
+    from penstock.spmd import SpmdOptions
 
 _NAMES: Any = {"metavar": "COLUMN[,COLUMN]"}
 
@@ -79,3 +83,73 @@ def split_names(texts: Sequence[str]) -> list[str]:
     ['country', 'device', 'hour']
     """
     return [name.strip() for text in texts for name in text.split(",")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankOptions:
+    """What a job is told that trains.
+
+    Parameters
+    ----------
+    world_size : int, optional
+        Ranks of a training; as many as run at once.
+    timeout : float, optional
+        Seconds until a silent rank is taken for lost.
+    max_restarts : int, optional
+        How often a training that lost a rank starts again.
+    checkpoint_dir : path or URL, optional
+        Where checkpoints outlive the run.
+    elastic : bool
+        Begin on the workers that are there, and begin again from a checkpoint on more.
+    allow_insecure : bool
+        Let ranks of XGBoost listen on all addresses.
+    """
+
+    world_size: int | None = None
+    timeout: float | None = field(default=None, metadata={"show_default": "120.0"})
+    max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
+    checkpoint_dir: str | Path | None = None
+    elastic: bool = field(default=False, metadata={"option": "--elastic/--no-elastic"})
+    allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
+
+    @property
+    def spmd(self) -> "SpmdOptions":
+        """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
+        from penstock.spmd import SpmdOptions
+
+        names = [each.name for each in fields(RankOptions)]
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return SpmdOptions(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionOptions:
+    """What a fit is predicted on, and from.
+
+    Parameters
+    ----------
+    workers : str, optional
+        Predict the time on so many tasks at once: 1,2,4,8.
+    calibration : path or URL, optional
+        With workers, the file of penstock calibrate; unless given, records of fits of the pipeline in runs are taken.
+    machine : str, optional
+        With workers, a type of machine that they run on.
+    machines : path, optional
+        A YAML file of types of machines; machines.yaml of conf unless given.
+
+    Raises
+    ------
+    ConfigError
+        There is more about workers, and no number of them.
+    """
+
+    workers: str | None = None
+    calibration: str | Path | None = None
+    machine: str | None = None
+    machines: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        settle_several(self)
+        for name in ("calibration", "machine", "machines"):
+            if getattr(self, name) is not None and self.workers is None:
+                raise ConfigError(f"{name} is given, and no number of workers", hint="Add --workers 1,2,4,8.")
