@@ -18,12 +18,7 @@ from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import (
-    BadRowsError,
-    ConfigError,
-    SchemaError,
-    UserCodeError,
-)
+from penstock.errors import BadRowsError, ConfigError, SchemaError, UserCodeError
 from penstock.io.fragments import Piece
 from penstock.pipeline import Pipeline
 from penstock.statistics import Counts, Moments

@@ -188,10 +188,7 @@ def test_lists_of_texts_that_are_all_null_stay_lists_of_texts(stand_in: None) ->
         assert frames.to_arrow(on_gpu(table)).equals(table)
 
 
-def test_only_columns_of_another_type_go_by_way_of_the_host(
-    stand_in: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_columns_of_another_type_go_by_way_of_the_host(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[list[str]] = []
     there = cudf.to_arrow
 

@@ -32,10 +32,7 @@ def test_a_name_that_two_public_modules_have_is_counted_and_private_ones_are_not
     assert house.names_that_occur_twice({path: text for path, text in sources.items() if path.name != "b.py"}) == []
 
 
-@pytest.mark.parametrize(
-    ("imports", "cycle"),
-    [({"a": {"b"}, "b": {"c"}}, ()), ({"a": {"b"}, "b": {"a"}}, {"a", "b"})],
-)
+@pytest.mark.parametrize(("imports", "cycle"), [({"a": {"b"}, "b": {"c"}}, ()), ({"a": {"b"}, "b": {"a"}}, {"a", "b"})])
 def test_packages_that_import_each_other_are_a_cycle(monkeypatch: pytest.MonkeyPatch, imports, cycle) -> None:
     monkeypatch.setattr(house, "package_imports", lambda: imports)
     assert set(house.package_cycle()) == set(cycle)

@@ -22,12 +22,7 @@ from penstock.dataset import Dataset
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.steps import RowLog
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    DataValueError,
-    OutputError,
-    RowCountError,
-)
+from penstock.errors import ConfigError, DataValueError, OutputError, RowCountError
 from penstock.pipeline import Pipeline
 
 ROWS = 30

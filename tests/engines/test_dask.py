@@ -24,13 +24,7 @@ from penstock import devices
 from penstock.devices import Device
 from penstock.engines.dask import DaskEngine, frames, session
 from penstock.engines.dask import workers as dask_workers
-from penstock.errors import (
-    ConfigError,
-    ExecutionError,
-    InsecureClusterError,
-    StageTimeoutError,
-    WorkerLostError,
-)
+from penstock.errors import ConfigError, ExecutionError, InsecureClusterError, StageTimeoutError, WorkerLostError
 from penstock.io.fragments import Fragment, Piece
 from penstock.spmd import SpmdOptions
 

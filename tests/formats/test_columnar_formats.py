@@ -14,13 +14,7 @@ from columnar_files import GROUP, WRITERS, table
 
 import penstock as ps
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    CorruptFileError,
-    IncompleteInputError,
-    PenstockError,
-    SchemaDriftError,
-)
+from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, PenstockError, SchemaDriftError
 from penstock.io.fragments import row_bytes
 
 ALL = pytest.mark.parametrize("name", WRITERS)

@@ -19,14 +19,7 @@ import pytest
 
 import penstock.io.sinks
 from penstock.errors import CommitConflictError, DiskFullError, OutputError, OutputExistsError
-from penstock.io.sinks import (
-    joint_commit,
-    journal,
-    read_manifest,
-    swap,
-    translate_os_error,
-    translating,
-)
+from penstock.io.sinks import joint_commit, journal, read_manifest, swap, translate_os_error, translating
 from penstock.io.sinks.locks import commit_lock
 from tests.outputs.alone import StagedDirectory, no_exchange, save, verified, write
 

@@ -23,9 +23,7 @@ from penstock.search.descriptions import describe, label
 from penstock.search.distributions import as_drawn
 
 PIPELINE = ps.Pipeline(
-    ("clip", st.Clip("x", lower=0)),
-    ("scale", st.StandardScaler("x")),
-    ("model", st.LogisticRegression("y")),
+    ("clip", st.Clip("x", lower=0)), ("scale", st.StandardScaler("x")), ("model", st.LogisticRegression("y"))
 )
 
 

@@ -61,10 +61,7 @@ def test_a_whole_output_is_read_by_a_glob_and_each_part_compared(output: Output,
         assert output.read(pattern).to_arrow() == TABLE
     output.flip(PARTS[2])
     for pattern in patterns:
-        with (
-            subtests.test(pattern=pattern),
-            pytest.raises(CorruptFileError, match=r"part-00002.parquet: sha256 is"),
-        ):
+        with subtests.test(pattern=pattern), pytest.raises(CorruptFileError, match=r"part-00002.parquet: sha256 is"):
             output.read(pattern).to_arrow()
 
 

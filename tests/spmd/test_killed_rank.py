@@ -34,10 +34,7 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
     return Struck("label", num_boost_round=ROUNDS, max_depth=3, **sampling)
 
 
-pytestmark = [
-    pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank"),
-    pytest.mark.faults,
-]
+pytestmark = [pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank"), pytest.mark.faults]
 
 
 def rows(engine: Engine) -> Dataset:

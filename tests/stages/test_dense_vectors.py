@@ -291,8 +291,7 @@ def test_onnx_has_an_input_for_a_vector(local, subtests):
 
 def test_an_assembler_takes_vectors_and_a_slicer_gives_them_back(local):
     parts = ps.Pipeline(
-        st.VectorAssembler(["v", "x"], output="all"),
-        st.VectorSlicer("all", indices=[SIZE, 1, 0], output="some"),
+        st.VectorAssembler(["v", "x"], output="all"), st.VectorSlicer("all", indices=[SIZE, 1, 0], output="some")
     ).fit(local.from_arrow(TABLE))
     found = transformed(parts, local, TABLE, "all", "some")
     expected = np.column_stack([VALUES, TABLE["x"].to_numpy()])

@@ -15,12 +15,7 @@ from table_rows import UTC, assert_same_rows, delete_rows, deletion_vector, delt
 
 import penstock as ps
 from penstock.dataset.writing import WriteResult
-from penstock.errors import (
-    CommitConflictError,
-    ConfigError,
-    DataValueError,
-    PenstockError,
-)
+from penstock.errors import CommitConflictError, ConfigError, DataValueError, PenstockError
 from tests.tables.output_table import OutputTable
 
 

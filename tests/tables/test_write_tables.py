@@ -12,13 +12,7 @@ import pytest
 from table_rows import assert_same_rows, rows_of_all_types
 
 import penstock as ps
-from penstock.errors import (
-    CommitConflictError,
-    ConfigError,
-    IncompleteInputError,
-    OutputExistsError,
-    SchemaDriftError,
-)
+from penstock.errors import CommitConflictError, ConfigError, IncompleteInputError, OutputExistsError, SchemaDriftError
 from penstock.io.fragments import row_bytes
 from tests.tables.output_table import OutputTable
 

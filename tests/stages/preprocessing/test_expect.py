@@ -132,10 +132,7 @@ def test_quarantine_columns_must_be_free(subtests):
 
 def test_wrong_parameters_are_refused(subtests):
     for parameters, message in [
-        (
-            {"condition": "x > 0", "action": "skip"},
-            "action of Expect is 'skip', expected one of raise, drop",
-        ),
+        ({"condition": "x > 0", "action": "skip"}, "action of Expect is 'skip', expected one of raise, drop"),
         ({"condition": "x >"}, "condition 'x >' cannot be read"),
         ({"condition": "__import__('os').remove('x')"}, "this call is not allowed in a condition"),
     ]:

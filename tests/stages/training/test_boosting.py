@@ -18,10 +18,7 @@ from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.devices import Device
 from penstock.engines.base import Engine
-from penstock.errors import (
-    DataValueError,
-    ExecutionError,
-)
+from penstock.errors import DataValueError, ExecutionError
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training.trees import _boosting, _matrix, _quantised

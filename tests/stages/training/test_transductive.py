@@ -32,13 +32,7 @@ from penstock.dataset import Dataset
 from penstock.dataset.beside import ColumnsBeside
 from penstock.engines import relational
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    DataValueError,
-    MissingExtraError,
-    RowCountError,
-    SchemaError,
-)
+from penstock.errors import ConfigError, DataValueError, MissingExtraError, RowCountError, SchemaError
 from penstock.stages.training.sklearn import _fit as fit
 
 ROWS = 90

@@ -14,11 +14,7 @@ import pytest
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    DataValueError,
-    EmptyInputError,
-)
+from penstock.errors import ConfigError, DataValueError, EmptyInputError
 from penstock.pipeline import Pipeline
 from penstock.stages.training.trees import _boosting_parameters
 from penstock.stages.training.trees._objectives import REGRESSION
