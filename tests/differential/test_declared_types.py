@@ -41,9 +41,7 @@ def _check(text: str, cell: str, declared: pa.DataType, local: Engine, folder: P
 
 @pytest.mark.thorough
 @differential(few=20, case=spelled(NUMBERS))
-def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
-    case: tuple[str, pa.DataType], local: Engine, folder: Path
-) -> None:
+def test_csv_and_json_lines_agree_on_numbers_of_declared_types(case, local, folder):
     text, declared = case
     if not any(odd in text for odd in ("nan", "inf")):  # JSON has no such numbers
         _check(text, text, declared, local, folder)
@@ -51,9 +49,7 @@ def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
 
 @pytest.mark.thorough
 @differential(few=20, case=spelled(SPELLED))
-def test_csv_and_json_lines_agree_on_texts_of_declared_types(
-    case: tuple[str, pa.DataType], local: Engine, folder: Path
-) -> None:
+def test_csv_and_json_lines_agree_on_texts_of_declared_types(case, local, folder):
     text, declared = case
     if "\0" not in text:  # which JSON can escape, and CSV cannot hold
         _check(text, json.dumps(text), declared, local, folder)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from budget import differential
-from csv_files import WRITERS, CsvWriter
+from csv_files import WRITERS
 from hypothesis import assume
 from hypothesis import strategies as st
 from outcomes import assert_same, expected
 from readers import put
 from table_strategies import NESTED, NUMBERS, RARE, TEXT, TIMES, wide_tables
-from text_outputs import CSV, JSON_LINES, TextOutput
-
-from penstock.engines.base import Engine
+from text_outputs import CSV, JSON_LINES
 
 
 @pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
-def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
+def test_every_engine_gives_what_was_written_as_parquet(table, engine, folder):
     pq.write_table(table, folder / "a.parquet", row_group_size=20)
     wanted = expected(pq.read_table(folder / "a.parquet"))
     assert_same(partial(engine.read_parquet, folder / "a.parquet", fragment_bytes=1000), wanted, engine.name)
@@ -30,9 +26,7 @@ def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine:
 
 @pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), writer=WRITERS)
-def test_every_engine_gives_what_was_written_as_csv(
-    table: pa.Table, writer: CsvWriter, engine: Engine, folder: Path
-) -> None:
+def test_every_engine_gives_what_was_written_as_csv(table, writer, engine, folder):
     assume(writer.can_write(table))
     text = writer.write(table)
     assume("\0" not in text)
@@ -43,9 +37,7 @@ def test_every_engine_gives_what_was_written_as_csv(
 
 @pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), output=st.sampled_from([CSV, JSON_LINES]))
-def test_every_engine_writes_the_same_text_and_reads_it_again(
-    table: pa.Table, output: TextOutput, engine: Engine, local: Engine, folder: Path
-) -> None:
+def test_every_engine_writes_the_same_text_and_reads_it_again(table, output, engine, local, folder):
     table = output.writable(table)
     for each in (engine, local):
         data = each.from_arrow(table, fragment_bytes=4000)

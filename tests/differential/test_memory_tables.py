@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -15,8 +14,6 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from outcomes import assert_same, expected
 from table_strategies import LARGE, NESTED, NUMBERS, RARE, TEXT, TIMES, tables
-
-from penstock.engines.base import Engine
 
 
 def _in_pieces(table: pa.Table, at: int) -> pa.Table:
@@ -34,9 +31,7 @@ def _in_pieces(table: pa.Table, at: int) -> pa.Table:
     consumer=st.sampled_from(OFTEN_ODD) | st.sampled_from(sorted(CONSUMERS)),
     size=st.sampled_from([1, 100, 1000]),
 )
-def test_every_way_to_a_table_in_memory_gives_its_rows(
-    table: pa.Table, at: int, consumer: str, size: int, local: Engine, scratch: Path
-) -> None:
+def test_every_way_to_a_table_in_memory_gives_its_rows(table, at, consumer, size, local, scratch):
     wanted = expected(table)
     assert_same(partial(local.from_arrow, table), wanted, "from_arrow")
     assert_same(partial(local.from_arrow, _in_pieces(table, at), fragment_bytes=size), wanted, "from_arrow, in pieces")
@@ -52,6 +47,6 @@ def test_every_way_to_a_table_in_memory_gives_its_rows(
 
 @pytest.mark.thorough
 @differential(table=tables(NUMBERS, TIMES, TEXT))
-def test_every_way_to_a_pandas_frame_of_arrow_types_gives_its_rows(table: pa.Table, local: Engine) -> None:
+def test_every_way_to_a_pandas_frame_of_arrow_types_gives_its_rows(table, local):
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
     assert_same(lambda: local.from_pandas(frame).to_arrow(), expected(table), "from_pandas")
