@@ -1,7 +1,5 @@
 """Defaults are said once, by the class that takes them: settings and the command line leave them out."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from pathlib import Path

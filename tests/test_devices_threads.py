@@ -1,7 +1,5 @@
 """Counting the cores of a process, and holding the libraries of other processes to a number of them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

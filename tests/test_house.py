@@ -1,7 +1,5 @@
 """The layout of the library, and the tools that count and draw it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools import house, package_graph

@@ -1,9 +1,6 @@
 """A few rounds of `kill_runs`, which is to be run for hundreds; a pipeline that fits in no time."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +27,7 @@ def evaluators(parameters):
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path: Path) -> None:
+def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path):
     (tmp_path / "quick.py").write_text(PIPELINE)
     x = np.arange(100.0)
     pq.write_table(pa.table({"x": x, "y": x}), tmp_path / "data")

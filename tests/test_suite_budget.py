@@ -1,7 +1,5 @@
 """Budget of the suite: seconds by folder, warning and error above it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

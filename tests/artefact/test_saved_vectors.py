@@ -1,7 +1,5 @@
 """Models of dense vectors that somebody changed."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

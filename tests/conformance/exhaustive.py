@@ -1,7 +1,5 @@
 """Checks of stages on engines, tables and parameters that cannot change their outcome: run where this file is named."""
 
-from __future__ import annotations
-
 import pytest
 import test_every_evaluator as evaluators
 from stage_checks import all_checks, each_stage, examples, in_process, on_clusters

@@ -1,7 +1,5 @@
 """Every engine reads what was written, in several fragments and as one."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pyarrow.parquet as pq

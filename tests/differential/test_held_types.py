@@ -1,7 +1,5 @@
 """Types and layouts that are read by every way, or refused by every way before anything is read."""
 
-from __future__ import annotations
-
 import gzip
 
 import polars as pl

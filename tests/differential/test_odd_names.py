@@ -1,7 +1,5 @@
 """Names that no column can have are refused by every way in, with the name."""
 
-from __future__ import annotations
-
 import csv
 import json
 

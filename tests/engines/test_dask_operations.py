@@ -1,7 +1,5 @@
 """On Dask rows are put together where they are few, and moved where they are many, to the same result."""
 
-from __future__ import annotations
-
 import distributed
 import narwhals as nw
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Streams of Spark: refused where rows must end, scored batch by batch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Persisted rows on Dask and Spark: the same results, and on Dask no worker reads a fragment twice."""
 
-from __future__ import annotations
-
 import os
 import signal
 from dataclasses import replace

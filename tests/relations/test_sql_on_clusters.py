@@ -1,7 +1,5 @@
 """`engine.sql` gives on Dask and Spark what it gives on the local engine: rows, their order and types, to the bit."""
 
-from __future__ import annotations
-
 import pytest
 from duck_tables import on_files
 

@@ -1,7 +1,5 @@
 """Any search as a study of Optuna's: its figures can be drawn, and importances are shares of the variance."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """Spaces: the settings they have, in order, and what is refused before anything runs."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

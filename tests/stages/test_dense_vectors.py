@@ -1,7 +1,5 @@
 """Dense vectors among the columns of numbers of stages: lists of one length stand for their elements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

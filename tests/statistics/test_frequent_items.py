@@ -1,7 +1,5 @@
 """Sketches of frequent values against exact counts: the bound that is told holds, whatever is merged with what."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Appends of several processes to the same outputs at once: all come through, and a run is there once."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

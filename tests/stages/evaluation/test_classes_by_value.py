@@ -1,7 +1,5 @@
 """A class is met by its value: metrics of models against scikit-learn's with ``labels=classes``, whatever rows lack."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import numpy as np
 import pyarrow as pa

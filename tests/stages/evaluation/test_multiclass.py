@@ -1,7 +1,5 @@
 """Metrics of several classes against PySpark's evaluator and scikit-learn, on columns of every kind."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Binarizer: what is above a threshold, and which thresholds are refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bucketizer: the ends of buckets, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

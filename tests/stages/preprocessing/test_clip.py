@@ -1,7 +1,5 @@
 """Clip against NumPy, and the types it keeps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CountEncoder against closed forms."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 from encoder_values import encoded
 

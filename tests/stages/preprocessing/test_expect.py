@@ -1,7 +1,5 @@
 """Expect: what becomes of rows that break a rule."""
 
-from __future__ import annotations
-
 import pickle
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """GroupScaler by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Imputer against closed forms: types, missing values, groups, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """IndexToString: types, numbers without a label, and as the inverse of StringIndexer."""
 
-from __future__ import annotations
-
 import math
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """StringIndexer against MLlib, scikit-learn and the documented table."""
 
-from __future__ import annotations
-
 import collections
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MultiHot, ListSlice and ListPad against Python's own lists."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

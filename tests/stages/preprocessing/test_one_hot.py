@@ -1,7 +1,5 @@
 """OneHotEncoder against scikit-learn and the documented table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,9 +1,6 @@
 """MinMaxScaler, MaxAbsScaler and RobustScaler against scikit-learn, MLlib and closed forms."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -116,7 +113,7 @@ def test_robust_needs_two_fractions_in_order(subtests):
 
 
 @pytest.mark.spark
-def test_agrees_with_mllib(apply, spark: Any, subtests):
+def test_agrees_with_mllib(apply, spark, subtests):
     from pyspark.ml import feature
     from pyspark.ml.functions import array_to_vector, vector_to_array
 

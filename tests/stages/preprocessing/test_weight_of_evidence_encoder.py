@@ -1,7 +1,5 @@
 """WeightOfEvidenceEncoder against its formula and closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
