@@ -25,6 +25,4 @@ class Durations:
 
     def pytest_sessionfinish(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(
-            json.dumps({test: round(seconds, 4) for test, seconds in self._seconds.items()}, indent=0)
-        )
+        self._path.write_text(json.dumps({test: round(took, 4) for test, took in self._seconds.items()}, indent=0))

@@ -193,9 +193,7 @@ def test_deal_gives_every_row_to_one_rank_in_even_runs():
 
 def test_runs_begin_evenly_spread_and_go_over_the_ends_of_pieces():
     fragments = pack([Piece("a", 0, 50), Piece("b", 0, 70), Piece("c", 0, 80)], bytes_per_row=1, target=120)
-    found = [
-        [(piece.path, piece.first, piece.rows) for f in run for piece in f.pieces] for run in runs(fragments, 4, 20)
-    ]
+    found = [[(each.path, each.first, each.rows) for f in run for each in f.pieces] for run in runs(fragments, 4, 20)]
     assert found == [[("a", 0, 20)], [("b", 0, 20)], [("b", 50, 20)], [("c", 30, 20)]]
     (across,) = runs(fragments, 1, 60)
     assert [(piece.path, piece.rows) for f in across for piece in f.pieces] == [("a", 50), ("b", 10)]

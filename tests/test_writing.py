@@ -25,9 +25,7 @@ from penstock.errors import ConfigError, DataValueError, OutputError, RowCountEr
 from penstock.pipeline import Pipeline
 
 ROWS = 30
-TABLE = pa.table(
-    {"a": range(ROWS), "b": [float(row) for row in range(ROWS)], "s": [f"s{row % 3}" for row in range(ROWS)]}
-)
+TABLE = pa.table({"a": range(ROWS), "b": [float(i) for i in range(ROWS)], "s": [f"s{i % 3}" for i in range(ROWS)]})
 
 
 @pytest.fixture

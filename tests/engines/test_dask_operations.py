@@ -103,6 +103,4 @@ def refuse(frame):
 
 
 def held_of(client, label):
-    return client.run_on_scheduler(
-        lambda dask_scheduler: [key for key in map(str, dask_scheduler.tasks) if label in key]
-    )
+    return client.run_on_scheduler(lambda dask_scheduler: [k for k in map(str, dask_scheduler.tasks) if label in k])

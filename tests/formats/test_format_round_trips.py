@@ -77,9 +77,7 @@ def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(local, form
             assert again.equals(rows)
 
 
-TEXTUAL = [
-    kind for kind in VALUES if not pa.types.is_nested(kind) and str(kind)[:4] not in ("bina", "dura", "null", "time")
-]
+TEXTUAL = [k for k in VALUES if not pa.types.is_nested(k) and str(k)[:4] not in ("bina", "dura", "null", "time")]
 TEXTUAL += [pa.timestamp("us"), pa.timestamp("ms", "Europe/Berlin")]
 
 

@@ -109,10 +109,8 @@ def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(tmp_p
 
 def test_lock_that_is_never_released_is_a_conflict_naming_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(joint_commit, "_LOCK_PATIENCE", 0.05)
-    with (
-        commit_lock(tmp_path / ".out.commit-lock", "hanging", 0.0),
-        pytest.raises(CommitConflictError, match="'new' cannot commit: run 'hanging'"),
-    ):
+    told = "'new' cannot commit: run 'hanging'"
+    with commit_lock(tmp_path / ".out.commit-lock", "hanging", 0.0), pytest.raises(CommitConflictError, match=told):
         save(tmp_path / "out", "new")
     assert os.listdir(tmp_path) == []
 

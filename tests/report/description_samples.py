@@ -48,9 +48,7 @@ def many() -> DataDescription:
     rng = np.random.default_rng(4)
     values = rng.normal(size=(300, 45)) * 10.0 ** rng.integers(-9, 9, 45)
     gone = rng.uniform(size=values.shape) < 0.3
-    return _described(
-        {f"column number {place}": pa.array(values[:, place], mask=gone[:, place]) for place in range(45)}
-    )
+    return _described({f"column number {i}": pa.array(values[:, i], mask=gone[:, i]) for i in range(45)})
 
 
 @cache

@@ -68,8 +68,6 @@ def test_numbers_in_lists_are_looked_at_too(read_json_lines, write) -> None:
 
 def test_hexadecimal_digits_are_no_integer(read_csv, write, subtests: pytest.Subtests) -> None:
     for number, kind in product(("0xFF", "0XFF"), (pa.int8(), pa.int64(), pa.uint8())):
-        with (
-            subtests.test(kind=str(kind), number=number),
-            pytest.raises(SchemaDriftError, match=f"line 3, column 'x': '{number}' is not a value of {kind}"),
-        ):
+        told = f"line 3, column 'x': '{number}' is not a value of {kind}"
+        with subtests.test(kind=str(kind), number=number), pytest.raises(SchemaDriftError, match=told):
             read_csv(write(f"x,y\n1,0x\n{number},0x\n"), schema=pa.schema({"x": kind, "y": pa.string()}))

@@ -60,9 +60,7 @@ def undisturbed(engine: Engine, interval: int, **sampling: float) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.each_value
-@pytest.mark.parametrize(
-    ("interval", "sampling"), [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})]
-)
+@pytest.mark.parametrize("interval, sampling", [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})])
 def test_a_killed_rank_costs_nothing_but_time(distributed_engine, engine_notes, tmp_path, interval, sampling):
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=interval, timeout=30)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, **sampling)).fit(

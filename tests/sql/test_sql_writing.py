@@ -393,9 +393,7 @@ def test_a_schema_of_the_database_is_named_before_a_dot(local, postgresql):
 @pytest.mark.thorough
 def test_many_fragments_come_back_as_they_were(local, uri):
     rows = 20_000
-    table = pa.table(
-        {"id": range(rows), "x": [row / 7 for row in range(rows)], "s": [f"s{row % 97}" for row in range(rows)]}
-    )
+    table = pa.table({"id": range(rows), "x": [i / 7 for i in range(rows)], "s": [f"s{i % 97}" for i in range(rows)]})
     data = local.from_arrow(table, fragment_bytes=rows * row_bytes(table.schema) // 8)
     assert len(data.fragments) >= 8
     assert data.write_sql("t", uri).rows == rows

@@ -274,9 +274,7 @@ def test_onnx_has_an_input_for_a_vector(local, subtests):
             model = ps.Pipeline(*stages).fit(local.from_arrow(TABLE))
             names = list(model.output_columns)
             graph = model.to_onnx(columns=names)
-            inputs = {
-                each.name: [size.dim_value for size in each.type.tensor_type.shape.dim] for each in graph.graph.input
-            }
+            inputs = {each.name: [n.dim_value for n in each.type.tensor_type.shape.dim] for each in graph.graph.input}
             assert inputs["v"] == [0, SIZE]
             session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
             given = {"v": VALUES, "x": TABLE["x"].to_numpy()[:, None]}

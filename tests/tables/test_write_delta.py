@@ -141,9 +141,7 @@ def test_a_merge_into_a_table_that_another_run_has_changed_meanwhile_is_told_and
     with pytest.raises(CommitConflictError, match="another run has changed the table"):
         table.write(rows, mode="merge", keys="id")
     assert len(table.rows()) == 4
-    assert {
-        path for path in table.parts() if "/part-20" in path
-    } <= table.listed()  # deltalake leaves others of its own
+    assert {p for p in table.parts() if "/part-20" in p} <= table.listed()  # deltalake leaves others of its own
 
 
 def test_one_run_in_two_processes_at_once_is_there_once(table, monkeypatch):

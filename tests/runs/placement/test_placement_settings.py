@@ -68,9 +68,7 @@ def test_dask_takes_the_options_of_workers() -> None:
     assert dask_worker(GPU, None)[:3] == ["dask", "cuda", "worker"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "time", "gpus"), [(MIXED, "0-01:00:00", [None, None]), (ON_GPUS, "0-00:20:00", ["2"])]
-)
+@pytest.mark.parametrize("plan, time, gpus", [(MIXED, "0-01:00:00", [None, None]), (ON_GPUS, "0-00:20:00", ["2"])])
 def test_a_header_of_slurm_is_a_script_whose_components_are_the_types(plan, time, gpus, tmp_path) -> None:
     script = tmp_path / "job.sh"
     script.write_text(sbatch_header(plan))

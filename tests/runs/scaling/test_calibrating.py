@@ -64,9 +64,7 @@ def test_explain_predicts_all_rows_by_the_file(project, calibrated):
     model = ScalingModel.load(calibrated.out)
     assert predicted is not None
     assert (predicted["rows"], [run["workers"] for run in predicted["runs"]]) == (3000, [1, 2])
-    assert [run["seconds"] for run in predicted["runs"]] == [
-        model.predict([3000], workers=each).seconds for each in (1, 2)
-    ]
+    assert [each["seconds"] for each in predicted["runs"]] == [model.predict([3000], workers=n).seconds for n in (1, 2)]
 
 
 def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project, calibrated):

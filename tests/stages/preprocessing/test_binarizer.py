@@ -22,8 +22,6 @@ def test_a_float32_value_is_compared_as_it_is(apply):
 
 def test_a_threshold_is_a_finite_number(subtests):
     for threshold in [math.nan, math.inf, "1", None, (), (1, math.inf), True, 10**400]:
-        with (
-            subtests.test(threshold=threshold),
-            pytest.raises(ConfigError, match=r"threshold of Binarizer is .*, expected a finite number or one for each"),
-        ):
+        told = r"threshold of Binarizer is .*, expected a finite number or one for each"
+        with subtests.test(threshold=threshold), pytest.raises(ConfigError, match=told):
             Binarizer("x", threshold=threshold)

@@ -42,10 +42,8 @@ def test_splits_are_three_numbers_that_ascend(subtests):
         [], [0, 1], [0, 1, 1], [0, 2, 1], [0, math.nan, 1], [0, "1", 2], "abc", None, [[0, 1, 2], [0, 1]], [0, [1], 2],
         [False, True, 2], [0, 1, 10**400]
     ]:  # fmt: skip
-        with (
-            subtests.test(splits=splits),
-            pytest.raises(ConfigError, match="expected at least three numbers that ascend strictly"),
-        ):
+        told = "expected at least three numbers that ascend strictly"
+        with subtests.test(splits=splits), pytest.raises(ConfigError, match=told):
             Bucketizer("x", splits=splits)
 
 

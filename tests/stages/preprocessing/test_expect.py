@@ -121,10 +121,8 @@ def test_a_condition_that_is_none_is_refused_before_reading():
 
 def test_quarantine_columns_must_be_free(subtests):
     for column in ["row", "reason"]:
-        with (
-            subtests.test(column=column),
-            pytest.raises(ConfigError, match=f"the data has a column '{column}', which the quarantine"),
-        ):
+        told = f"the data has a column '{column}', which the quarantine"
+        with subtests.test(column=column), pytest.raises(ConfigError, match=told):
             Expect("x > 0", action="quarantine").bind(pa.schema({"x": pa.int64(), column: pa.int64()}))
 
 

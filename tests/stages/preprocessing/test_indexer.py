@@ -31,9 +31,7 @@ def test_the_orders_are_those_of_mllib(learn, request, subtests):
         from pyspark.ml.feature import StringIndexer as Theirs
 
         data = request.getfixturevalue("spark").createDataFrame(pa.table({"c": values})).coalesce(1)
-        assert {
-            order: Theirs(inputCol="c", outputCol="i", stringOrderType=order).fit(data).labels for order in orders
-        } == orders
+        assert {o: Theirs(inputCol="c", outputCol="i", stringOrderType=o).fit(data).labels for o in orders} == orders
 
 
 def test_the_most_frequent_values_have_codes_in_any_order(learn):

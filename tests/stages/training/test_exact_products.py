@@ -139,9 +139,7 @@ def test_the_gradient_is_that_of_exact_arithmetic():
     losses, residuals = halves_of_squares(coefficients @ X, LABEL)
     assert loss == pytest.approx(losses.sum(), rel=1e-13)
     for place, row in enumerate(X):
-        exact = sum(
-            Fraction(one) * Fraction(other) for one, other in zip(row.tolist(), residuals[0].tolist(), strict=True)
-        )
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row.tolist(), residuals[0].tolist(), strict=True))
         assert gradient[place] == pytest.approx(float(exact), rel=0, abs=1e-13 * ROWS * float(np.abs(row).max()))
 
 

@@ -148,10 +148,8 @@ def test_a_feature_out_of_the_domain_is_told_with_its_row_at_fit_and_when_it_is_
         pipeline = Pipeline(st.NaiveBayes("label", model_type=model_type))
         model = pipeline.fit(local.from_arrow(good))
         for read, count in ((pipeline.fit, 2), (lambda rows, model=model: model.transform(rows).to_arrow(), 1)):
-            with (
-                subtests.test(model_type, bad=bad, count=count),
-                pytest.raises(DataValueError, match=f"column 'x' has {count} values that are {problem}") as caught,
-            ):
+            told = f"column 'x' has {count} values that are {problem}"
+            with subtests.test(model_type, bad=bad, count=count), pytest.raises(DataValueError, match=told) as caught:
                 read(data)
             assert (caught.value.row, caught.value.stage) == (43, "NaiveBayes")
 

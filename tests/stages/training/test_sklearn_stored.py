@@ -86,9 +86,7 @@ def rounded() -> np.ndarray:
 
 
 def results(estimator: Any, x: np.ndarray) -> list[np.ndarray]:
-    methods = [
-        name for name in ("predict", "predict_proba", "decision_function", "transform") if hasattr(estimator, name)
-    ]
+    methods = [m for m in ("predict", "predict_proba", "decision_function", "transform") if hasattr(estimator, m)]
     return [np.asarray(getattr(estimator, name)(x)) for name in methods]
 
 
@@ -203,9 +201,7 @@ def rows_fitted(monkeypatch) -> list[int]:
     sizes, own = [], _fit.fit
     monkeypatch.setattr(_fit, "_FEW", 40)
     monkeypatch.setattr(_fit, "_TIMES", 2)
-    monkeypatch.setattr(
-        _fit, "fit", lambda estimator, rows, *more: sizes.append(len(rows.x)) or own(estimator, rows, *more)
-    )
+    monkeypatch.setattr(_fit, "fit", lambda model, rows, *more: sizes.append(len(rows.x)) or own(model, rows, *more))
     return sizes
 
 

@@ -209,10 +209,8 @@ def test_rows_that_hold_no_vector_are_refused_with_their_place_at_fit_and_when_t
 
 def test_vectors_that_are_all_empty_are_refused(local, subtests):
     for name, stage in (LINEAR | BAYES).items():
-        with (
-            subtests.test(name),
-            pytest.raises(DataValueError, match="column 'v_indices' has no index in any of its lists"),
-        ):
+        told = "column 'v_indices' has no index in any of its lists"
+        with subtests.test(name), pytest.raises(DataValueError, match=told):
             Pipeline(stage).fit(local.from_arrow(table(scipy.sparse.csr_matrix((ROWS, SIZE)))))
 
 

@@ -95,10 +95,8 @@ def test_wrong_thresholds_are_refused_when_they_are_given(subtests):
     wrong = [(), (1.0,), (0, 0, 1), (-0.1, 1), (math.inf, 1), (math.nan, 1), (True, 0.5), "01", 0.5, ("0.5", 0.5)]
     for stage, _ in CLASSIFIERS:
         for thresholds in wrong:
-            with (
-                subtests.test(stage.__name__, thresholds=thresholds),
-                pytest.raises(ConfigError, match="thresholds of"),
-            ):
+            told = "thresholds of"
+            with subtests.test(stage.__name__, thresholds=thresholds), pytest.raises(ConfigError, match=told):
                 stage("label", thresholds=thresholds)
 
 

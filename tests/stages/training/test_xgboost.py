@@ -181,9 +181,7 @@ def test_importances_are_those_of_xgboost_highest_first(make, x, y):
     found = model.stages[0].importances(model.fitted[0])["total_gain"]
     expected = oracle(x, y).get_score(importance_type="total_gain")
     assert list(found) == sorted(found, key=lambda name: -found[name])
-    np.testing.assert_allclose(
-        [found[f"f{place}"] for place in range(3)], [expected[f"f{place}"] for place in range(3)], rtol=1e-4
-    )
+    np.testing.assert_allclose([found[f"f{i}"] for i in range(3)], [expected[f"f{i}"] for i in range(3)], rtol=1e-4)
 
 
 def test_a_name_that_xgboost_does_not_take_is_told_before_reading(local):

@@ -113,10 +113,8 @@ def test_what_the_objective_cannot_use_is_refused_when_it_is_given(subtests: Any
         ("reg:gamma", {"params": {"base_score": -1}}),
         ("reg:quantileerror", {"quantile_alpha": (0.2, 0.8), "params": {"base_score": [1, 2, 3]}}),
     ):
-        with (
-            subtests.test(objective),
-            pytest.raises(ConfigError, match="XGBoost refuses the parameters of XGBoostRegressor"),
-        ):
+        told = "XGBoost refuses the parameters of XGBoostRegressor"
+        with subtests.test(objective), pytest.raises(ConfigError, match=told):
             st.XGBoostRegressor("y", objective=objective, **given)
 
 
