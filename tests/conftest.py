@@ -1,7 +1,5 @@
 """Engines and devices as parameters: a test that asks for `engine` runs on each, and they are started once a run."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

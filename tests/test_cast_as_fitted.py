@@ -1,7 +1,5 @@
 """Data in other types than a model was fitted on: a row and a batch agree to the bit, or are refused alike."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import functools

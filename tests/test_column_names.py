@@ -1,7 +1,5 @@
 """Names that columns cannot have are refused alike, by whatever way a column comes in."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import json

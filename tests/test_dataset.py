@@ -1,7 +1,5 @@
 """A dataset is a plan: what is read when, in which columns, and what comes out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scripts and manifests for clusters, as far as one machine without them can tell."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -3,8 +3,6 @@
 Faults that one module answers for are tested beside it; here are those that cross modules, engines or processes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

@@ -1,7 +1,5 @@
 """The table of formats: the general doors, and a format that is made outside the package."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A row has one number, whatever files and fragments it lies in, and what is done by number is the same everywhere."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -5,8 +5,6 @@ That cuDF's kernels answer so is for ``pytest --device gpu`` to show.
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import datetime
 import math
 

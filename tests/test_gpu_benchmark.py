@@ -1,7 +1,5 @@
 """`benchmarks/gpu.py` without a GPU: its rehearsal, what it does about parts that fail, and what peers do by hand."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Light use stays light: what a fresh interpreter imports, and what scoring needs."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

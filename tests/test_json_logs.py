@@ -1,7 +1,5 @@
 """Logs as lines of JSON, which name the run and the task that they are of."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

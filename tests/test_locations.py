@@ -1,7 +1,5 @@
 """Every way that takes a path: URLs of stores are refused alike, and file URLs are the paths they stand for."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Modules that lie beside a pipeline: imported here, and there on workers that have no such folder."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Warnings, log records and lines of a terminal: each leaves by one door, which nothing goes around."""
 
-from __future__ import annotations
-
 import ast
 import logging
 from pathlib import Path

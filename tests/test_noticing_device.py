@@ -6,8 +6,6 @@ read; how often, with rounds and fragments.
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Callable, Iterator

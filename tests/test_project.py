@@ -1,7 +1,5 @@
 """Pipeline modules by name, and their parameters."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Trainers that go on from what they have learned, held to the libraries that can do it too."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

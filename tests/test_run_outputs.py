@@ -1,7 +1,5 @@
 """The outputs of one job, model, scores with their quarantine, and page: they appear together or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

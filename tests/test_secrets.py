@@ -1,7 +1,5 @@
 """A secret through every option that can hold one, looked for everywhere that texts come out."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import pickle

@@ -1,7 +1,5 @@
 """One value where several are taken: it stands for a list of one, or is refused by the name of its parameter."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Paths to files: what a name, a glob, a directory or a URL stands for, and when a directory is refused."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A command ends soon after a signal, whatever its tasks do, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

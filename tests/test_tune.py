@@ -1,7 +1,5 @@
 """A search from the command line: its section of a file, what it writes and tells, and that it is that of Python."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

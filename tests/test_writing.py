@@ -1,7 +1,5 @@
 """What a dataset writes: whole or not at all, readable by all, and no row lost on the way."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

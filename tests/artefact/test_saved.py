@@ -1,7 +1,5 @@
 """Models that earlier code saved, parameters that stages gained since, and models of vectors that somebody changed."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

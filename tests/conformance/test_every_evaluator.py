@@ -1,7 +1,5 @@
 """Every evaluator of the library, found and not listed: the same metrics on each engine, however the rows are cut."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """The data generators: the same rows however they are asked for, whole directories, and the look of the real files."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

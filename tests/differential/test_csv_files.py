@@ -1,7 +1,5 @@
 """CSV: every dialect and line end, of declared and of inferred types, cut anywhere."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from budget import differential

@@ -1,7 +1,5 @@
 """A value and the type declared for it: CSV and JSON lines read the same, or refuse alike."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON lines: keys in any order, nulls left out, of declared and of inferred types, cut anywhere."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Parquet: by pyarrow and by Polars, on disk and in a store, with pages checked or not, cut anywhere."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from budget import differential

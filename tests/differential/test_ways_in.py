@@ -1,7 +1,5 @@
 """Tables in memory, what every engine reads of what was written, and names that no column can have."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial

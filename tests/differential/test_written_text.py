@@ -1,7 +1,5 @@
 """CSV and JSON lines that Penstock writes: what is read again is what was written, to the bit."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial

@@ -1,7 +1,5 @@
 """Jobs on clusters that were started by hand, in other folders: a standalone Spark, and workers of `dask worker`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

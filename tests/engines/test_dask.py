@@ -1,7 +1,5 @@
 """The Dask engine on real worker processes: order, retries, restarts, limits, and what it leaves behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Who runs what and when on Dask: second attempts at stragglers, long fragments, priorities, workers that come."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

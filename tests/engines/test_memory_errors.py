@@ -1,7 +1,5 @@
 """Running out of memory is told as such on every engine: with files, the size of the work, the limit, and a hint."""
 
-from __future__ import annotations
-
 import pickle
 import resource
 from typing import Any

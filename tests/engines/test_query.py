@@ -1,7 +1,5 @@
 """Queries give what pandas gives, on every engine, and leave nothing behind."""
 
-from __future__ import annotations
-
 import datetime
 import gc
 import os

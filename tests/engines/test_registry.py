@@ -1,7 +1,5 @@
 """Engines of other packages: found by their entry points, and as good as ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A task that takes far longer than the others is told while it runs, with what it works on."""
 
-from __future__ import annotations
-
 import pytest
 from straggler_bodies import WaitsFor
 

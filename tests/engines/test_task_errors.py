@@ -1,7 +1,5 @@
 """Whatever a task raises, it leaves every engine as an error of Penstock's own: nothing hangs, retries or goes bare."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

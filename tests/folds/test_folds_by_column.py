@@ -1,7 +1,5 @@
 """Folds of groups of rows, and folds in the order of time."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Stratified folds and splits, and samples: of every class its share, as near as whole rows can be."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

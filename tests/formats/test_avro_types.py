@@ -1,7 +1,5 @@
 """Types of Avro as fastavro writes them, and ours as fastavro reads them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """ORC, Avro and Arrow IPC, written by other libraries: the contract that Parquet has."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

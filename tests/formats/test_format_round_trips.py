@@ -1,7 +1,5 @@
 """Every type that a format holds, written and read again to the bit; the others are refused by name."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """libsvm files as scikit-learn writes them, read as it reads them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

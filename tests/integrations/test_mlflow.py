@@ -1,7 +1,5 @@
 """Models in MLflow are the models that were logged, and jobs are runs of it, whatever ends them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Conflicts, full disks and failing devices: one whole output, an error that says what happened, nothing left over."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """SIGKILL at every step of a write: the target is always whole, and the next run cleans up."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """Several outputs of one run: all of them or none, whatever fails, whoever is killed, whoever else writes there."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

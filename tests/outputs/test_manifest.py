@@ -1,7 +1,5 @@
 """Manifests: what is stored, and what is refused when one is read."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What a staged directory promises while nothing goes wrong outside it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Which staging directories the next run removes, and which it leaves alone."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

@@ -1,7 +1,5 @@
 """Every verb gives columns of every Arrow type as they went in, on every engine, or refuses one by name."""
 
-from __future__ import annotations
-
 import datetime
 import zoneinfo
 

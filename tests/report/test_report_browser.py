@@ -1,7 +1,5 @@
 """What a browser makes of the page: where things are drawn, in which colours, and that it stays by itself."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Casts change no value unnoticed: errors name the row, nulls are counted, rows are set aside with the reason."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Columns computed of others are those of Polars on every engine, and of one row alone."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A check as a whole: what it reads, refuses and reports."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from datetime import date

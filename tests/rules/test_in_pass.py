@@ -1,7 +1,5 @@
 """Rules that are judged as rows are written: what is put in place, what is set aside, and that rows are read once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rules that need statistics: each says of dirty rows what a query in Polars says of them."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Calibration and thresholds by cross-validation, against a plain loop over folds and scikit-learn; and no leaks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a search says of what is wrong: before it runs where that can be known, and of a trial that fails."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw

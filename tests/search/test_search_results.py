@@ -1,7 +1,5 @@
 """Results of a search: table, best model, refit, pruned trials and rungs."""
 
-from __future__ import annotations
-
 import json
 from statistics import fmean, pstdev
 

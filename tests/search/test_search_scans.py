@@ -1,7 +1,5 @@
 """What a search reads: each level of the pipeline once for all trials and folds, and the evaluation once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

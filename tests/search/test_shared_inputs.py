@@ -1,7 +1,5 @@
 """Trainings of a search on the same rows read them once, and learn what each learns by itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What globs and directories stand for here: each file once, regular ones, and nothing is left out in silence."""
 
-from __future__ import annotations
-
 import glob
 import os
 import socket

@@ -1,7 +1,5 @@
 """JSON lines: keys, types and errors."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime
 from itertools import product

@@ -1,7 +1,5 @@
 """Whole numbers declared as floating types: read as they are written, or refused, in CSV and JSON lines alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

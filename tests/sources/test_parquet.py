@@ -1,7 +1,5 @@
 """Parquet read by row groups and columns, and every fault of files and schemas told with what to look at."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from decimal import Decimal

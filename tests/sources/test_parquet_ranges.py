@@ -1,7 +1,5 @@
 """Parquet in stores: the rows of a disk, from few requests and no more bytes than the columns take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

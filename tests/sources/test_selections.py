@@ -1,7 +1,5 @@
 """Globs over outputs of Penstock: what their manifests list is compared, here and in a store."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stores that fail for a moment or for good, when asked about a file, when opening it, and in the middle of it."""
 
-from __future__ import annotations
-
 import errno
 import io
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A rank's end of the conversation, held with a coordinator that the test plays."""
 
-from __future__ import annotations
-
 import os
 import struct
 import threading

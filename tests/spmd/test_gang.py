@@ -1,7 +1,5 @@
 """Ranks as threads: done, lost, started again, given up, and visited by strangers."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Workers that come while a training runs: when it begins again on them, and from where."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 

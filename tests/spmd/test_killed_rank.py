@@ -1,7 +1,5 @@
 """A rank of a real training is killed or frozen: all ranks start again, and the model is the undisturbed one."""
 
-from __future__ import annotations
-
 import functools
 import signal
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An engine's own news of a lost rank: it starts the restart, and every loss is in the log, the record and the page."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
 

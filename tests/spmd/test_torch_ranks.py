@@ -1,7 +1,5 @@
 """Ranks that form a group of `torch.distributed`: three learn what one does, and a lost one costs nothing but time."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

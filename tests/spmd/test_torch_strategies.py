@@ -1,7 +1,5 @@
 """Modules spread over ranks: sharded or cut into a pipeline, they learn what one process learns."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """DuckDB: its types are Arrow's, one process writes a file, and nobody in that process loses what others write."""
 
-from __future__ import annotations
-
 import datetime as dt
 import subprocess
 import sys

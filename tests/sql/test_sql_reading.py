@@ -1,7 +1,5 @@
 """Queries of databases as datasets: types, partitions, and what cannot be read."""
 
-from __future__ import annotations
-
 import datetime as dt
 import pickle
 import shutil

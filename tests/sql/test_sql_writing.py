@@ -1,7 +1,5 @@
 """Rows into tables: all of them or none, whatever happens on the way."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import subprocess

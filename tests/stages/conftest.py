@@ -1,7 +1,5 @@
 """What the comparisons with MLlib need."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the comparisons with MLlib need, and rows in several files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

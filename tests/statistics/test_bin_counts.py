@@ -1,7 +1,5 @@
 """Counts of fixed bins, and of known values: NumPy and Polars say the same, whatever the partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pyarrow as pa

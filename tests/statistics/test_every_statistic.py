@@ -1,7 +1,5 @@
 """Every statistic of the library, discovered: one result for any row order, partitions and merges."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Mapping

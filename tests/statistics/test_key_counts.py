@@ -1,7 +1,5 @@
 """Keys are counted by class one by one, or in ranges that do not depend on how rows are partitioned."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence

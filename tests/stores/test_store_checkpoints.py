@@ -1,7 +1,5 @@
 """Checkpoints in a store: the old one or the new one, whatever is cut off; a fit goes on from there."""
 
-from __future__ import annotations
-
 import errno
 
 import pyarrow as pa

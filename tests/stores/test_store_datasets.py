@@ -1,7 +1,5 @@
 """Datasets written to a disk, to memory and to S3: one body of checks, since they all promise the same."""
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A store that refuses, slows down or fails in the middle: asked again, then told, and nothing visible has changed."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 from types import SimpleNamespace

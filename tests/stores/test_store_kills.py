@@ -1,7 +1,5 @@
 """SIGKILL at every step of a commit of three outputs in a store: after the next run all are old or all are new."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

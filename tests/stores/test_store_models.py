@@ -1,7 +1,5 @@
 """Models and pages on a disk, in memory and in S3, from Python and from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A registry of models on a disk and in stores: aliases under two writers, and under one that is killed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """What engines stage in a store is what they stage on a disk, and nothing of it stays."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

@@ -1,7 +1,5 @@
 """Studies in a store: they go on where a process ended, and of two searches one is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

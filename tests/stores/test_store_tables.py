@@ -1,7 +1,5 @@
 """Tables that keep a log in S3: what Penstock writes there, it and the libraries of the tables read alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Delta tables: the rows that deltalake's own readers give, planned from the log."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

@@ -1,7 +1,5 @@
 """Writes into tables that are killed: what they leave is removed by the next one, and nothing that anybody needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writing Delta tables; `test_write_tables` tests what Delta and Iceberg share."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from pathlib import Path

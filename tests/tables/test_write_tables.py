@@ -1,7 +1,5 @@
 """Delta and Iceberg tables as outputs: one transaction, foreign readers, concurrent runs."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from typing import Any

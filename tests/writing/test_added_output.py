@@ -1,7 +1,5 @@
 """Writes that add to an output: what they keep, what they replace, twice the same run, and two runs at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """SIGKILL while rows are added: all of them are there or none, and the same write again has them there once."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

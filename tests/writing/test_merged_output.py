@@ -1,7 +1,5 @@
 """Merging by keys: new rows in the places of those of their keys, the others after; done again, nothing changes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import random

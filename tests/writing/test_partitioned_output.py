@@ -1,7 +1,5 @@
 """Outputs in folders of values: what other libraries read of them, and what we read of them again, to the bit."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

@@ -1,7 +1,5 @@
 """Several fragments in one task: few files of many rows, the same rows in the same order, in memory that is bounded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Who is told of the alarms of a run, and how the command ends."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

@@ -1,7 +1,5 @@
 """The energy of a run: by counters, by an estimate, and what is said of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

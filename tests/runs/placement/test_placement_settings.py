@@ -1,7 +1,5 @@
 """Settings of a plan are what spark-submit, Dask, Slurm and Kubernetes read, and make as many workers as it has."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The plan is the best of all clusters there are, within limits of time and cost."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """penstock calibrate, and what penstock explain predicts by it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

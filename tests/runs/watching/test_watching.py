@@ -1,7 +1,5 @@
 """Events that a run writes, and who reads them while it is under way."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CorrelationSelector against NumPy, and against the rule of feature-engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

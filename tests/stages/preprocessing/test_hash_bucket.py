@@ -1,7 +1,5 @@
 """HashBucket, HashedCross and FeatureHasher against scikit-learn's hash and MLlib's HashingTF; CountEncoder."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

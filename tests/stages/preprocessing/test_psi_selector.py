@@ -1,7 +1,5 @@
 """PSISelector against pandas' bins, and closed forms."""
 
-from __future__ import annotations
-
 import datetime
 import math
 

@@ -1,7 +1,5 @@
 """How a rank trains: checkpoints, data read again, ranks without rows, threads, devices."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Trainers in common: invalid rows and columns, predictions for rows with a null."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

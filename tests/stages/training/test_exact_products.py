@@ -1,7 +1,5 @@
 """Products of features with a few vectors are those of exact arithmetic, rounded once, wherever a row lies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction

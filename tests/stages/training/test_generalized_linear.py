@@ -1,7 +1,5 @@
 """Generalised linear regression against MLlib, scikit-learn and closed forms: convergence, refusals."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

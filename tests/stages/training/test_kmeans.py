@@ -1,7 +1,5 @@
 """k-means: Lloyd against scikit-learn, seeds against MLlib, the same bits whatever the ranks, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Logistic regression against MLlib and scikit-learn: notes of training, refusals."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Naive Bayes against scikit-learn; what it refuses, and what it makes of odd rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Naive Bayes on sparse vectors against dense columns and closed forms."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ranking: XGBoost's own model where one rank has all rows, and whole groups wherever rows lie."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

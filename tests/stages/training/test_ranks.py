@@ -1,7 +1,5 @@
 """Trainers on several ranks: equal bits for any number of ranks, threads and partitions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """An estimator that both predicts and transforms predicts, whatever it shows before it is fitted."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimators are stored without code, come back to the bit, and from a damaged or foreign file not at all."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

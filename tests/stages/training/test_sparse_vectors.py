@@ -1,7 +1,5 @@
 """Sparse vectors in trainers: invalid vectors, null rows, unseen indices."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

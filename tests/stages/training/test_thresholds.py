@@ -1,7 +1,5 @@
 """Thresholds of classes decide as MLlib's do, for every classifier and for one row as for many."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

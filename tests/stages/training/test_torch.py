@@ -1,7 +1,5 @@
 """Networks learn what a closed form, a larger batch and another number of ranks learn; their models travel as data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

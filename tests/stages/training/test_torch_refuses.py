@@ -1,7 +1,5 @@
 """What networks cannot be trained on, or with, is refused: in words that say where, and what to do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

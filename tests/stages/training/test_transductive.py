@@ -1,7 +1,5 @@
 """An estimator says of the rows that it is fitted on what it says of the same matrix by hand, on any engine."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Validation rows that say nothing of a model refuse early stopping by name, before anything is trained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw
@@ -29,15 +27,15 @@ def rows(engine: Engine, **columns: Any) -> Dataset:
     return engine.from_arrow(pa.table({**given, **columns}), fragment_bytes=1200)
 
 
-def boosted(metric: str | None = None, label: str = "y", **options: Any) -> ps.stages.Stage:
+def boosted(metric: str | None = None, label: str = "y", **options: Any) -> Any:
     return st.XGBoostClassifier(label, eval_metric=metric, **BOOSTED, **options)
 
 
-def ranker(metric: str | None = None, **options: Any) -> ps.stages.Stage:
+def ranker(metric: str | None = None, **options: Any) -> Any:
     return st.XGBoostRanker("y", group="q", eval_metric=metric, **BOOSTED, **options)
 
 
-def network(**options: Any) -> ps.stages.Stage:
+def network(**options: Any) -> Any:
     return st.TorchClassifier("y", features="x", epochs=3, early_stopping_rounds=1, **options)
 
 

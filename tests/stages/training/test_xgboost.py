@@ -1,7 +1,5 @@
 """Boosting on any engine gives XGBoost's own model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Constraints on features are kept however they are spelt, and those of no feature refused before data is read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

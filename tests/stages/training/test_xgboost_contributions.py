@@ -1,7 +1,5 @@
 """Contributions are XGBoost's SHAP values, and add up to the score."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Training from external memory gives the model of training in memory, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Objectives of XGBoost: its own predictions, and labels that are not for one are refused with their place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

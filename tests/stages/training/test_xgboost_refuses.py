@@ -1,7 +1,5 @@
 """What XGBoost would take without a word, or tell without a place, is refused with column, file and row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
