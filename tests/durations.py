@@ -1,7 +1,5 @@
 """Durations of tests, as JSON for ``tools/suite.py``."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

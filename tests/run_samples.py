@@ -1,7 +1,5 @@
 """Records of runs whose numbers are known beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

@@ -16,7 +16,6 @@ from penstock.pipeline import Pipeline
 from penstock.stages import Clip
 
 SOURCE = """
-from __future__ import annotations
 from typing import Literal
 import penstock as ps
 from penstock import stages as st

@@ -1,7 +1,5 @@
 """Checks of each stage, by tier and engine."""
 
-from __future__ import annotations
-
 import functools
 import zlib
 

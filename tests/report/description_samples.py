@@ -1,7 +1,5 @@
 """Descriptions to draw: of ordinary columns, of many, of hostile names and values, and two side by side."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Statistics gathered over partitions, for tests."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

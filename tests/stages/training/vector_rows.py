@@ -1,7 +1,5 @@
 """Rows with a sparse vector beside numbers, and vectors that are refused."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
