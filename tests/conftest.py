@@ -133,9 +133,7 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
         return True
     if engines == ["local"] and "distributed_engine" in getattr(item, "fixturenames", ()):
         return True
-    return config.getoption("--fast") and any(
-        item.get_closest_marker(mark) for mark in {*NOT_FAST, *ENGINES} - {*engines}
-    )
+    return config.getoption("--fast") and any(item.get_closest_marker(m) for m in {*NOT_FAST, *ENGINES} - {*engines})
 
 
 def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]:

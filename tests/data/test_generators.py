@@ -99,9 +99,7 @@ class TestDirectory:
     def test_parts_are_numbered_and_success_stands_beside_them(self, tmp_path):
         paths = trips.write(tmp_path / "deep" / "out", 150, rows_per_file=100)
         assert paths == [tmp_path / "deep" / "out" / f"part-0000{number}.parquet" for number in (0, 1)]
-        assert {path.name for path in (tmp_path / "deep" / "out").iterdir()} == {path.name for path in paths} | {
-            "_SUCCESS"
-        }
+        assert {p.name for p in (tmp_path / "deep" / "out").iterdir()} == {p.name for p in paths} | {"_SUCCESS"}
 
     def test_nothing_is_left_beside_the_directory_and_no_old_part_in_it(self, tmp_path):
         (tmp_path / "out").mkdir()  # an empty one is filled

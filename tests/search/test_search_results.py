@@ -96,9 +96,7 @@ def test_bad_trials_are_run_on_fewer_folds_and_the_others_have_the_metrics_that_
     best = min(row["split0_test_rmse"] for row in rows)
     assert all(row["split0_test_rmse"] > best for row in pruned)
     assert all(row["split3_test_rmse"] is row["rank_test_rmse"] is None for row in pruned)
-    by_params = {
-        trial.params["LinearRegression.reg_param"]: whole.outcomes[trial.number].metrics for trial in whole.trials
-    }
+    by_params = {t.params["LinearRegression.reg_param"]: whole.outcomes[t.number].metrics for t in whole.trials}
     complete = [trial for trial in found.trials if found.outcomes[trial.number].state == "complete"]
     assert complete
     for trial in complete:

@@ -30,9 +30,7 @@ def test_a_limit_may_be_a_multiple_of_the_median_of_the_last_runs_before():
     found = [raised(*BEFORE, above=times, relative_to="history") for times in (1.9, 2.0)]
     assert found == [[True], [False]]
     assert raised(*BEFORE, *[run_of(seconds=0.1)] * 9, above=1.9, relative_to="history", last=3) == [True]
-    (result,) = check_alarms(
-        run_of(), [Alarm(name="it", value="seconds", above=0.1, relative_to="history")], BEFORE[:2]
-    )
+    [result] = check_alarms(run_of(), [Alarm(name="it", value="seconds", above=0.1, relative_to="history")], BEFORE[:2])
     assert not result.raised
     assert result.message == "seconds is 10; 2 runs before have it, and 3 make a history"
 

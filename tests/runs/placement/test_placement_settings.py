@@ -92,8 +92,6 @@ def test_manifests_of_kubernetes_have_a_pod_for_each_machine() -> None:
 def test_the_scheduler_of_kubernetes_is_reached_by_its_service_and_pods_ask_for_their_gpus() -> None:
     scheduler = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["scheduler"]
     (container,) = scheduler["spec"]["containers"]
-    assert {port["targetPort"] for port in scheduler["service"]["ports"]} == {
-        port["name"] for port in container["ports"]
-    }
+    assert {p["targetPort"] for p in scheduler["service"]["ports"]} == {p["name"] for p in container["ports"]}
     (container,) = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["worker"]["spec"]["containers"]
     assert container["resources"]["limits"]["nvidia.com/gpu"] == 2

@@ -136,9 +136,7 @@ def test_reserved_codes_come_before_the_vocabulary_in_their_order(learn, subtest
             bound, fitted = learned = learn(stage, pa.table({"c": ["b", "a", "b"]}))
             assert murmurhash3_32(b"q", 42) % 5 == 3
             assert codes(learned, "b", "a", "q", None) == expected
-            assert [
-                bound.value_function("c", pa.string(), fitted)(value) for value in ("b", "a", "q", None)
-            ] == expected
+            assert [bound.value_function("c", pa.string(), fitted)(v) for v in ("b", "a", "q", None)] == expected
             frame = frames.from_arrow(pa.table({"c": pa.array(range(9), pa.int32())}))
             inverted = bound.inverse(frame, fitted)["c"].to_list()
             assert [inverted.index("b"), inverted.index("a"), inverted.count(None)] == [*expected[:2], 7]

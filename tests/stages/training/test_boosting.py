@@ -52,9 +52,7 @@ def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupt
     assert len(list(tmp_path.iterdir())) == (after > 3)
     reported: list[int] = []
     report = Rank.report
-    monkeypatch.setattr(
-        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
-    )
+    monkeypatch.setattr(Rank, "report", lambda rank, n, detail="": (reported.append(n), report(rank, n, detail)))
     resumed = Pipeline(stage).fit(make(y=y), options=options)
     assert reported == list(range(1 + (after - 1) // 3 * 3, 11))
     assert list(tmp_path.iterdir()) == []

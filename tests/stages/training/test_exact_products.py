@@ -159,9 +159,7 @@ def test_losses_that_are_added_up_together_are_those_of_each_by_itself():
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("weight", [None, np.random.default_rng(9).uniform(0, 1e3, ROWS)], ids=["equal", "weighted"])
 def test_sums_on_a_gpu_are_those_of_a_cpu_up_to_rounding(weight):
-    asked = [
-        LossAt(np.full((outputs, FEATURES), 0.1) / np.abs(X).max(axis=1), halves_of_squares, 1) for outputs in (1, 3)
-    ]
+    asked = [LossAt(np.full((n, FEATURES), 0.1) / np.abs(X).max(axis=1), halves_of_squares, 1) for n in (1, 3)]
     cpu, gpu = (design(np.arange(ROWS), 3, weight=weight, kind=kind) for kind in ("cpu", "gpu"))
     pairs = zip(cpu.losses_and_gradients(asked), gpu.losses_and_gradients(asked), strict=True)
     for expected, found in pairs:
