@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import frames
@@ -129,20 +130,9 @@ def test_a_file_that_changed_without_changing_its_size_is_told_by_its_dates(loca
 
 # Outputs and inputs of jobs
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=2))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y")]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=2)', '[st.RegressionEvaluator(label="y")]'
+)
 
 
 @pytest.fixture

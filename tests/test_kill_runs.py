@@ -8,21 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 from kill_runs import NEVER, Workplace
 from kills import failures
+from small_projects import pipeline_module
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Expect("x < 90", action="quarantine"), st.Imputer("x"))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
+PIPELINE = pipeline_module(
+    'st.Expect("x < 90", action="quarantine"), st.Imputer("x")',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+)
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import artefact
@@ -27,20 +28,11 @@ from penstock.report import write_report
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.result import Evaluation
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    strategy: str = "mean"
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x", strategy=parameters.strategy))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x", strategy=parameters.strategy)',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+    parameters='strategy: str = "mean"',
+)
 TABLE = pa.table({"x": [1.0, None, 3.0] * 20, "y": [1.0, 2.0, 3.0] * 20})
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import stages as st
@@ -23,24 +24,15 @@ from penstock.cli.requests import TuneRequest
 from penstock.errors import ConfigError, OutputError, TuningError
 
 ROOT = Path(__file__).parents[1]
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    penalty: float = 0.0
-
-def build(parameters):
-    return ps.Pipeline(
+PIPELINE = pipeline_module(
+    """
         ("impute", st.Imputer("x")),
         ("scale", st.StandardScaler("x")),
         ("model", st.LinearRegression("y", reg_param=parameters.penalty)),
-    )
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", metrics=["rmse", "mae"])]
-"""
+    """,
+    '[st.RegressionEvaluator(label="y", metrics=["rmse", "mae"])]',
+    parameters="penalty: float = 0.0",
+)
 SEARCH = """
 penalty: 5.0
 search:

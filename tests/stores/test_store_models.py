@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import stages as st
@@ -78,20 +79,11 @@ def test_a_report_is_written_to_a_url_and_replaced(memory):
     assert memory.files().keys() == {"page.html"}
 
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    strategy: str = "mean"
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x", strategy=parameters.strategy))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x", strategy=parameters.strategy)',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+    parameters='strategy: str = "mean"',
+)
 
 
 @pytest.fixture
