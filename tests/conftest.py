@@ -297,6 +297,14 @@ def local(engines: Engines) -> Engine:
     return engines.get("local")
 
 
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, engines: Engines) -> Any:
+    """The Spark session of the run, for comparisons with MLlib."""
+    if "spark" not in request.config.getoption("--engines"):
+        pytest.skip("spark is not among --engines")
+    return engines.get("spark").session
+
+
 @pytest.fixture
 def hide_modules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A function after which packages cannot be imported, whatever is installed and was imported before.
