@@ -1,7 +1,5 @@
 """Communicators around others, which do one thing more: workers import them by name."""
 
-from __future__ import annotations
-
 import os
 import signal
 from dataclasses import replace

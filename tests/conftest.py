@@ -1,7 +1,5 @@
 """Engines and devices as parameters: a test that asks for `engine` runs on each, and they are started once a run."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys
@@ -135,9 +133,7 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
         return True
     if engines == ["local"] and "distributed_engine" in getattr(item, "fixturenames", ()):
         return True
-    return config.getoption("--fast") and any(
-        item.get_closest_marker(mark) for mark in {*NOT_FAST, *ENGINES} - {*engines}
-    )
+    return config.getoption("--fast") and any(item.get_closest_marker(m) for m in {*NOT_FAST, *ENGINES} - {*engines})
 
 
 def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]:
@@ -299,6 +295,14 @@ def subtests(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> Timed
 @pytest.fixture
 def local(engines: Engines) -> Engine:
     return engines.get("local")
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, engines: Engines) -> Any:
+    """The Spark session of the run, for comparisons with MLlib."""
+    if "spark" not in request.config.getoption("--engines"):
+        pytest.skip("spark is not among --engines")
+    return engines.get("spark").session
 
 
 @pytest.fixture

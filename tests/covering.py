@@ -1,7 +1,5 @@
 """Few rows of a product: those among which every value occurs, or every pair of values of two parameters."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a display of a notebook says: the texts of its HTML, by the tag around them."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace

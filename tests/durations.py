@@ -1,7 +1,5 @@
 """Durations of tests, as JSON for ``tools/suite.py``."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -25,6 +23,4 @@ class Durations:
 
     def pytest_sessionfinish(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(
-            json.dumps({test: round(seconds, 4) for test, seconds in self._seconds.items()}, indent=0)
-        )
+        self._path.write_text(json.dumps({test: round(took, 4) for test, took in self._seconds.items()}, indent=0))

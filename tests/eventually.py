@@ -1,7 +1,5 @@
 """Polling of conditions that other threads and processes bring about."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import Any

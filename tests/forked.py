@@ -1,7 +1,5 @@
 """Work that kills itself, in children of a script that imports once: a line of stdin each, and its status on stdout."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

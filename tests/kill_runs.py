@@ -9,8 +9,6 @@ does first is done: all outputs then have to be whole and of one run, and nothin
 kill, and the last, is followed by a fit that is left alone; then nothing may lie in the temporary directory either.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import contextlib

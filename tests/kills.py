@@ -1,7 +1,5 @@
 """Kill harness: kills processes at random times and counts the outcomes."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import json

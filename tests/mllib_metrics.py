@@ -1,7 +1,5 @@
 """Metrics of MLlib's evaluators, all from one result: one by one, each has jobs of Spark of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

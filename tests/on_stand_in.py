@@ -1,7 +1,5 @@
 """Fixtures of engines on the stand-in for cuDF."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

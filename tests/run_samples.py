@@ -1,7 +1,5 @@
 """Records of runs whose numbers are known beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -105,9 +103,7 @@ def full() -> Run:
         task(4.0, {"train": 3.0, "communicate": 1.0}, span=2, worker=f"node-{rank}:{rank}", kind="rank", fragment=rank)
         for rank in range(2)
     ]
-    files = [
-        {"path": f"s3://lake/day={day}/part.parquet", "size": 2**20, "mtime": 0.0, "rows": 10} for day in range(14)
-    ]
+    files = [{"path": f"s3://lake/day={i}/part.parquet", "size": 2**20, "mtime": 0.0, "rows": 10} for i in range(14)]
     return run(
         spans,
         tasks,

@@ -1,7 +1,5 @@
 """How tests are shared among processes: what a cluster, a group or a module makes once is made in one of them."""
 
-from __future__ import annotations
-
 import pytest
 from xdist.scheduler import LoadGroupScheduling
 

@@ -5,8 +5,6 @@ process, SIGKILL included. It terminates the server's process group and kills th
 and its server are in a session of their own: a Ctrl-C in a terminal reaches only the tests, and nothing ends twice.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Pipeline modules of projects, for tests of commands."""
 
-from __future__ import annotations
-
 MODULE = """
 import narwhals as nw
 import penstock as ps

@@ -1,7 +1,5 @@
 """Jobs as tasks of Airflow: what their ends mean, and what they are told; `make test-airflow` runs them in Airflow."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

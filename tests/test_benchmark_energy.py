@@ -1,7 +1,5 @@
 """Joules of a contender: counted where the machine does, else estimated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What carries a type gives it back."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pyarrow as pa

@@ -1,12 +1,9 @@
 """Data in other types than a model was fitted on: a row and a batch agree to the bit, or are refused alike."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import functools
 import math
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -96,7 +93,7 @@ def outcome(call: Any) -> Any:
 
 
 @pytest.mark.thorough
-def test_a_row_and_a_batch_agree_to_the_bit_or_are_refused_alike(local: Engine, subtests: pytest.Subtests):
+def test_a_row_and_a_batch_agree_to_the_bit_or_are_refused_alike(local, subtests):
     tables = {
         found: pa.table({"x": values if isinstance(values, pa.Array) else pa.array(values)})
         for found, values in FOUND.items()
@@ -125,7 +122,7 @@ def compare_each_row(local: Engine, model: ps.PipelineModel, table: pa.Table) ->
         assert outcome(lambda one=one: model.predict(one)[0]["y"]) == batch, told
 
 
-def test_a_number_is_taken_for_one_that_is_equal(local: Engine, subtests: pytest.Subtests) -> None:
+def test_a_number_is_taken_for_one_that_is_equal(local, subtests):
     for kind, value, made in [
         ("int32", 3.0, 3), ("int32", math.nan, None), ("int64", 2.0**53, 2**53), ("float64", 2**53, 2.0**53),
         ("float32", 0.1, float(np.float32(0.1))), ("float32", 2**24 + 1, 2.0**24), ("uint8", 255, 255),
@@ -136,7 +133,7 @@ def test_a_number_is_taken_for_one_that_is_equal(local: Engine, subtests: pytest
             assert model.transform(local.from_arrow(pa.table({"x": [value]}))).to_arrow()["y"].to_pylist() == [made]
 
 
-def test_a_value_that_the_type_does_not_hold_is_refused(local: Engine, subtests: pytest.Subtests) -> None:
+def test_a_value_that_the_type_does_not_hold_is_refused(local, subtests):
     for kind, value in [
         ("int32", 3.5), ("int32", 2**31), ("int16", 3.5), ("uint8", -1), ("float64", 2**53 + 1), ("float32", 1e39),
         ("int64", math.inf), ("timestamp[ms]", DAY.replace(microsecond=1)),
@@ -150,7 +147,7 @@ def test_a_value_that_the_type_does_not_hold_is_refused(local: Engine, subtests:
                 scored.to_arrow()
 
 
-def test_the_first_bad_value_is_told_with_file_and_row(local: Engine, tmp_path: Path):
+def test_the_first_bad_value_is_told_with_file_and_row(local, tmp_path):
     model = fitted_on("int32")
     pq.write_table(pa.table({"x": [1.0, None, 2.0]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"x": [4.0, 3.5, 0.25]}), tmp_path / "b.parquet")
@@ -160,7 +157,7 @@ def test_the_first_bad_value_is_told_with_file_and_row(local: Engine, tmp_path: 
     assert (raised.value.path, raised.value.row, raised.value.column) == (str(tmp_path / "b.parquet"), 1, "x")
 
 
-def test_a_column_that_is_all_null_is_taken_for_any_type(local: Engine):
+def test_a_column_that_is_all_null_is_taken_for_any_type(local):
     for kind in FITTED:
         made = fitted_on(kind).transform(local.from_arrow(pa.table({"x": pa.nulls(2)}))).to_arrow()
         assert made["y"].to_pylist() == [None, None]
@@ -184,7 +181,7 @@ def churn() -> ps.PipelineModel:
     return ps.Pipeline(*stages).fit(ps.LocalEngine(device="cpu").from_pandas(TRAIN))
 
 
-def test_a_pandas_frame_with_a_missing_integer_is_scored(engine: Engine, churn: ps.PipelineModel):
+def test_a_pandas_frame_with_a_missing_integer_is_scored(engine, churn):
     scored = churn.transform(engine.from_pandas(SCORE)).select("probability").to_arrow()["probability"].to_pylist()
     whole = engine.from_arrow(pa.table({"n": pa.array([1, None, 7], pa.int32()), "s": ["b", None, "zzz"]}))
     assert scored == churn.transform(whole).to_arrow()["probability"].to_pylist()
@@ -192,7 +189,7 @@ def test_a_pandas_frame_with_a_missing_integer_is_scored(engine: Engine, churn: 
     assert [row["probability"] for row in churn.predict(SCORE.to_dict("records"))] == scored
 
 
-def test_a_frame_given_to_predict_stands_for_its_rows(churn: ps.PipelineModel, subtests: pytest.Subtests) -> None:
+def test_a_frame_given_to_predict_stands_for_its_rows(churn, subtests):
     for frame in [
         SCORE, pl.from_pandas(SCORE), pa.Table.from_pandas(SCORE), pa.RecordBatch.from_pandas(SCORE),
         pa.Table.from_pandas(SCORE).to_reader(), SCORE.convert_dtypes(),
@@ -202,13 +199,13 @@ def test_a_frame_given_to_predict_stands_for_its_rows(churn: ps.PipelineModel, s
             assert churn.predict(frame) == churn.predict(rows)
 
 
-def test_every_kind_of_missing_is_null_in_a_row(churn: ps.PipelineModel, subtests: pytest.Subtests) -> None:
+def test_every_kind_of_missing_is_null_in_a_row(churn, subtests):
     for missing in [None, math.nan, np.float32("nan"), pd.NA, pd.NaT]:
         with subtests.test(missing=missing):
             assert churn.predict({"n": missing, "s": missing}) == churn.predict({"n": None, "s": None})
 
 
-def test_what_is_no_row_is_refused_with_what_is(churn: ps.PipelineModel, subtests: pytest.Subtests) -> None:
+def test_what_is_no_row_is_refused_with_what_is(churn, subtests):
     for rows in ["n", [1, 2], [SCORE.iloc[0]], 7]:
         with subtests.test(rows=rows):
             with pytest.raises(ConfigError, match="expected a mapping") as raised:
@@ -216,9 +213,7 @@ def test_what_is_no_row_is_refused_with_what_is(churn: ps.PipelineModel, subtest
             assert "a frame of pandas" in raised.value.hint
 
 
-def test_a_frame_where_a_dataset_is_wanted_is_refused_with_how_to_make_one(
-    churn: ps.PipelineModel, subtests: pytest.Subtests
-) -> None:
+def test_a_frame_where_a_dataset_is_wanted_is_refused_with_how_to_make_one(churn, subtests):
     for call in [
         lambda model: model.transform(SCORE),
         lambda model: model.evaluate(SCORE, st.RegressionEvaluator()),
@@ -234,7 +229,7 @@ def test_a_frame_where_a_dataset_is_wanted_is_refused_with_how_to_make_one(
             assert "engine.from_arrow(frame)" in raised.value.hint
 
 
-def test_a_validation_set_is_taken_in_the_types_of_the_training_set(local: Engine):
+def test_a_validation_set_is_taken_in_the_types_of_the_training_set(local):
     x = np.arange(64)
     train = pa.table({"x": pa.array(x, pa.int32()), "label": x % 2})
     pipeline = ps.Pipeline(st.XGBoostClassifier("label", num_boost_round=2))

@@ -1,7 +1,5 @@
 """The command line: what it prints, where, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy
@@ -275,9 +273,7 @@ def test_the_console_script_is_the_program():
 
 @pytest.mark.thorough
 def test_help_is_quick_and_imports_nothing_heavy():
-    code = (
-        "import sys; from penstock.cli.commands import main; main(['fit', '--help']); print([m for m in sys.modules])"
-    )
+    code = "import sys; from penstock.cli.commands import main; main(['fit', '--help']); print([*sys.modules])"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     modules = made.stdout.splitlines()[-1]
     assert "'typer'" in modules

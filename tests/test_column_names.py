@@ -1,7 +1,5 @@
 """Names that columns cannot have are refused alike, by whatever way a column comes in."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import json
@@ -86,7 +84,7 @@ def own_folder(folder: Path, *names: object) -> Path:
     return made
 
 
-def test_a_name_of_the_kind_that_operations_hide_columns_under_is_refused(local: Engine, tmp_path: Path):
+def test_a_name_of_the_kind_that_operations_hide_columns_under_is_refused(local, tmp_path):
     for number, name in enumerate(HIDDEN):
         problem = f"column '{name}', and Penstock keeps names that begin with '__penstock_'"
         for read in (parquet, MEMORY["polars"], declared):
@@ -94,7 +92,7 @@ def test_a_name_of_the_kind_that_operations_hide_columns_under_is_refused(local:
                 read(local, own_folder(tmp_path, number, read.__name__), name)
 
 
-def test_the_columns_that_operations_hid_before_are_the_users_own(local: Engine):
+def test_the_columns_that_operations_hid_before_are_the_users_own(local):
     own = {name: [3, 1, 2] for name in ("__order_0__", "__key_0__", "__value_0__", "__input_0__", "__key_on__")}
     data = local.from_arrow(pa.table({"id": [3, 1, 2], **own}))
     other = local.from_arrow(pa.table({"id": [1, 2], "y": [10, 20]}))
@@ -106,7 +104,7 @@ def test_the_columns_that_operations_hid_before_are_the_users_own(local: Engine)
     assert sums.to_arrow().num_rows == 3
 
 
-def test_a_value_that_a_pivot_would_make_such_a_column_of_is_refused(local: Engine):
+def test_a_value_that_a_pivot_would_make_such_a_column_of_is_refused(local):
     for name in ("__row__", HIDDEN[0]):
         data = local.from_arrow(pa.table({"id": [1, 1], "kind": ["a", name], "x": [1, 2]}))
         with pytest.raises(SchemaError, match=f"column '{name}'"):
@@ -120,9 +118,7 @@ REFUSED = {
 """Messages and hints for invalid column names."""
 
 
-def test_a_column_of_a_file_with_such_a_name_or_none_is_refused_with_the_file(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-):
+def test_a_column_of_a_file_with_such_a_name_or_none_is_refused_with_the_file(local, tmp_path, subtests):
     for read, (name, (problem, hint)) in itertools.product(FILES, REFUSED.items()):
         with subtests.test(read.__name__, name=name):
             with pytest.raises(SchemaError, match=problem) as raised:
@@ -132,16 +128,14 @@ def test_a_column_of_a_file_with_such_a_name_or_none_is_refused_with_the_file(
             assert hint in raised.value.hint
 
 
-def test_a_column_in_memory_with_such_a_name_or_none_is_refused(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-):
+def test_a_column_in_memory_with_such_a_name_or_none_is_refused(local, tmp_path, subtests):
     doors = {**MEMORY, "declared": declared}
     for door, (name, (problem, _)) in itertools.product(doors, REFUSED.items()):
         with subtests.test(door, name=name), pytest.raises(SchemaError, match=problem):
             doors[door](local, own_folder(tmp_path, door, name), name)
 
 
-def test_such_a_name_that_a_declared_schema_leaves_out_does_no_harm(local: Engine, tmp_path: Path):
+def test_such_a_name_that_a_declared_schema_leaves_out_does_no_harm(local, tmp_path):
     for read, name in itertools.product((parquet, text, json_lines), (names.ROW, "")):
         with pytest.warns(UserWarning, match=f"{name} in|'{name}'" if name else "are left out"):
             data = read(local, own_folder(tmp_path, read.__name__, name), name, schema={"b": "int64"})
@@ -151,7 +145,7 @@ def test_such_a_name_that_a_declared_schema_leaves_out_does_no_harm(local: Engin
 # The index of pandas
 
 
-def test_what_pandas_writes_with_its_index_is_told_with_the_position_and_what_to_do(local: Engine, tmp_path: Path):
+def test_what_pandas_writes_with_its_index_is_told_with_the_position_and_what_to_do(local, tmp_path):
     frame = pd.DataFrame({"b": [5, 6]})
     for index in (frame.index, pd.MultiIndex.from_product([["x"], ["one", "two"]])):
         frame.set_index(index).to_csv(tmp_path / "a.csv")
@@ -161,7 +155,7 @@ def test_what_pandas_writes_with_its_index_is_told_with_the_position_and_what_to
         assert local.read_csv(tmp_path / "b.csv").to_arrow().to_pydict() == {"b": [5, 6]}
 
 
-def test_the_index_that_pandas_stores_in_parquet_is_left_out_with_one_warning(local: Engine, tmp_path: Path):
+def test_the_index_that_pandas_stores_in_parquet_is_left_out_with_one_warning(local, tmp_path):
     frame = pd.DataFrame({"b": [5, 6, 7]})
     index = pd.MultiIndex.from_product([["x"], [3, 1, 9]])
     for first, second in ((index, index), (index.droplevel(0),) * 2, (frame.index, index.droplevel(0))):
@@ -173,9 +167,7 @@ def test_the_index_that_pandas_stores_in_parquet_is_left_out_with_one_warning(lo
         assert data.to_arrow().to_pydict() == {"b": [5, 6, 7] * 2}
 
 
-def test_an_index_that_is_declared_is_a_column_and_that_of_a_table_left_out_as_of_a_frame(
-    local: Engine, tmp_path: Path
-):
+def test_an_index_that_is_declared_is_a_column_and_that_of_a_table_left_out_as_of_a_frame(local, tmp_path):
     frame = pd.DataFrame({"b": [5, 6, 7]}, index=[3, 1, 9])
     frame.to_parquet(tmp_path / "a.parquet")
     data = local.read_parquet(tmp_path / "a.parquet", schema={"b": "int64", "__index_level_0__": "int64"})
@@ -201,7 +193,7 @@ MADE: dict[str, Callable[[Dataset, str], Any]] = {
 }
 
 
-def test_what_is_made_cannot_have_such_a_name(local: Engine, subtests: pytest.Subtests):
+def test_what_is_made_cannot_have_such_a_name(local, subtests):
     data = local.from_arrow(pa.table({"b": [1, 2, 3], "x": [0.0, 1.0, 3.0]}))
     problems = {"": "without a name", names.ROW: "keeps for row numbers"}
     for made, (name, problem) in itertools.product(MADE, problems.items()):
@@ -209,7 +201,7 @@ def test_what_is_made_cannot_have_such_a_name(local: Engine, subtests: pytest.Su
             MADE[made](data, name)
 
 
-def test_a_reserved_name_in_the_rows_of_a_query_is_refused(local: Engine):
+def test_a_reserved_name_in_the_rows_of_a_query_is_refused(local):
     data = local.from_arrow(pa.table({"b": [2, 1]}))
     for name in names.RESERVED:
         with pytest.raises(SchemaError, match=rf"query\(.*column '{name}'.*keeps for"):

@@ -1,7 +1,5 @@
 """Tables of the conformance suite are compared to the bit, whole columns at once: no difference of one is missed."""
 
-from __future__ import annotations
-
 import datetime
 import math
 

@@ -1,7 +1,5 @@
 """Configuration files and assignments: what is read, and what is refused with its place."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """The stand-in for cuDF: held to the names of the real one, and like it where that differs from Polars and Arrow."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

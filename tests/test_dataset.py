@@ -1,7 +1,5 @@
 """A dataset is a plan: what is read when, in which columns, and what comes out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,20 +16,13 @@ from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import (
-    BadRowsError,
-    ConfigError,
-    SchemaError,
-    UserCodeError,
-)
+from penstock.errors import BadRowsError, ConfigError, SchemaError, UserCodeError
 from penstock.io.fragments import Piece
 from penstock.pipeline import Pipeline
 from penstock.statistics import Counts, Moments
 
 ROWS = 30
-TABLE = pa.table(
-    {"a": range(ROWS), "b": [float(row) for row in range(ROWS)], "s": [f"s{row % 3}" for row in range(ROWS)]}
-)
+TABLE = pa.table({"a": range(ROWS), "b": [float(i) for i in range(ROWS)], "s": [f"s{i % 3}" for i in range(ROWS)]})
 
 
 @dataclass
@@ -155,9 +146,7 @@ def test_map_partitions_calls_the_function_in_each_library(data: Dataset) -> Non
 
 
 def test_map_partitions_sees_the_columns_that_were_selected(data: Dataset) -> None:
-    made = data.select("s").map_partitions(
-        lambda frame: frame.with_columns(n=nw.lit(len(frame.columns))), {"n": "int32"}
-    )
+    made = data.select("s").map_partitions(lambda rows: rows.with_columns(n=nw.lit(len(rows.columns))), {"n": "int32"})
     assert set(made.to_arrow()["n"].to_pylist()) == {1}
 
 

@@ -1,7 +1,5 @@
 """Defaults are said once, by the class that takes them: settings and the command line leave them out."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from pathlib import Path
@@ -68,9 +66,7 @@ def test_options_of_a_command_show_the_defaults_of_their_classes_and_have_none(s
             options = {name: option for name, option in options.items() if name not in {*OF_THE_COMMAND_LINE, "help"}}
             assert options.keys() <= defaults.keys()
             assert {name: option.default for name, option in options.items()} == dict.fromkeys(options)
-            said = {
-                name: option.show_default for name, option in options.items() if isinstance(option.show_default, str)
-            }
+            said = {name: each.show_default for name, each in options.items() if isinstance(each.show_default, str)}
             assert said == {name: text for name, text in shown.items() if name in options}
 
 

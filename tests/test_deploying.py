@@ -1,7 +1,5 @@
 """Scripts and manifests for clusters, as far as one machine without them can tell."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat
@@ -51,9 +49,7 @@ def allocation(tmp_path: Path) -> dict[str, str]:
     bodies = {"spark_class": SPARK_CLASS, "spark_submit": SPARK_SUBMIT}
     _scripts(tmp_path / "spark" / "bin", **{name: body.format(folder=tmp_path) for name, body in bodies.items()})
     _scripts(tmp_path / "java" / "bin", java=JAVA)
-    commands = _scripts(
-        tmp_path / "commands", srun=SRUN, scontrol="seq --format=node%.0f 50000"
-    )  # more than a pipe holds
+    commands = _scripts(tmp_path / "commands", srun=SRUN, scontrol="seq --format=node%.0f 50000")  # beyond a pipe
     return {
         **os.environ,
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",

@@ -1,7 +1,5 @@
 """What describe says of columns against Polars and NumPy, on every engine and on dirty data."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

@@ -1,7 +1,5 @@
 """What a full description says beside: histograms, correlations, missing patterns, warnings; and two side by side."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

@@ -1,7 +1,5 @@
 """The command that describes data: its table, its JSON, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Calls of cuDF, CuPy and pylibcudf for a fragment, counted on their stand-in."""
 
-from __future__ import annotations
-
 import traceback
 from collections import Counter
 from collections.abc import Callable

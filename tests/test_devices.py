@@ -146,46 +146,46 @@ def on(driver: FakeNvml, choice: str = "gpu", *, mask: str | None = None, **opti
 
 
 @pytest.mark.parametrize("choice", ["auto", "gpu"])
-def test_takes_the_first_gpu_when_one_is_usable_and_says_what_it_is(choice: str, rapids: Path) -> None:
+def test_takes_the_first_gpu_when_one_is_usable_and_says_what_it_is(choice, rapids):
     device = on(FakeNvml(A, B, cuda=13010), choice)
     assert (str(device), device.uuid, device.memory) == ("gpu:0", "GPU-aaaa1111", 80 * GIB)
     assert device.reason == "NVIDIA Fake, compute capability 9.0, driver for CUDA 13.1"
 
 
-def test_cpu_never_asks_the_driver() -> None:
+def test_cpu_never_asks_the_driver():
     def fail() -> Any:
         raise AssertionError("the driver was asked")
 
     assert choose("cpu", load=fail) == Device("cpu", reason="device is 'cpu'")
 
 
-def test_the_session_with_the_driver_is_closed_even_after_an_error() -> None:
+def test_the_session_with_the_driver_is_closed_even_after_an_error():
     driver = FakeNvml()
     on(driver, "auto")
     assert driver.opened == 0
 
 
-def test_memory_that_the_driver_does_not_tell_is_none(rapids: Path) -> None:
+def test_memory_that_the_driver_does_not_tell_is_none(rapids):
     assert on(FakeNvml(Card("GPU-soc", memory=None))).memory is None
 
 
-def test_a_gpu_that_cannot_be_opened_is_left_out(rapids: Path) -> None:
+def test_a_gpu_that_cannot_be_opened_is_left_out(rapids):
     assert on(FakeNvml(Card("GPU-lost", error=15), B)).uuid == "GPU-bbbb2222"
 
 
-def test_a_device_survives_pickling() -> None:
+def test_a_device_survives_pickling():
     device = Device("gpu", 1, reason="an example", uuid="GPU-aaaa1111", memory=GIB)
     assert pickle.loads(pickle.dumps(device)) == device
 
 
-def test_an_unknown_choice_names_the_known_ones() -> None:
+def test_an_unknown_choice_names_the_known_ones():
     for choice, suggestion in (("GPU", r"Did you mean 'gpu'\?"), ("cuda", "'gpu' is any")):
         told = f"(?s)device is '{choice}', expected one of auto, cpu, gpu.*{suggestion}"
         with pytest.raises(ConfigError, match=told):
             choose(choice)
 
 
-def test_choose_lets_spark_say_which_gpu(rapids: Path) -> None:
+def test_choose_lets_spark_say_which_gpu(rapids):
     device = on(FakeNvml(A, B), index=partial(for_spark_task, {}, {}, 3))
     assert str(device) == "gpu:1"
 
@@ -230,9 +230,7 @@ UNUSABLE: dict[str, tuple[Callable[[], Any], str | None, str]] = {
 }
 
 
-def test_where_no_gpu_is_usable_gpu_is_an_error_and_auto_takes_the_cpu_with_the_same_reason(
-    rapids: Path, subtests: pytest.Subtests
-) -> None:
+def test_where_no_gpu_is_usable_gpu_is_an_error_and_auto_takes_the_cpu_with_the_same_reason(rapids, subtests):
     for name, (load, mask, reason) in UNUSABLE.items():
         environ = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
         with subtests.test(name):
@@ -242,32 +240,32 @@ def test_where_no_gpu_is_usable_gpu_is_an_error_and_auto_takes_the_cpu_with_the_
             assert choose("auto", environ=environ, load=load) == Device("cpu", reason=reason)
 
 
-def test_auto_logs_what_it_took_and_why(caplog: pytest.LogCaptureFixture) -> None:
+def test_auto_logs_what_it_took_and_why(caplog):
     with caplog.at_level(logging.INFO, logger="penstock.devices"):
         on(FakeNvml(), "auto")
     assert caplog.messages == ["device is 'auto', using cpu: the NVIDIA driver is loaded and lists no GPU"]
 
 
-def test_a_missing_driver_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_library_is_named(monkeypatch):
     monkeypatch.setattr("penstock.devices.nvml.LIBRARY", "libnvidia-ml-that-is-not-there.so.1")
     with pytest.raises(ConfigError, match=r"(?s)not installed \(libnvidia-ml-that.*Hint: Install the driver"):
         choose("gpu")
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setattr("penstock.devices.choice.find_spec", {"cudf": object()}.get)
     with pytest.raises(MissingExtraError, match=rf"(?s)not installed: cupy, rmm.*{re.escape(how_to_install('gpu'))}"):
         on(FakeNvml(A))
 
 
-def test_packages_for_cuda_12_need_a_driver_and_a_gpu_of_their_time(install: Callable[..., Path]) -> None:
+def test_packages_for_cuda_12_need_a_driver_and_a_gpu_of_their_time(install):
     install("cudf", "cupy", "rmm", cuda_bindings="12.9.4")
     assert str(on(FakeNvml(Card("GPU-v100", capability=(7, 0)), cuda=12020))) == "gpu:0"
     with pytest.raises(ConfigError, match=r"(?s)offers CUDA 11.8, the installed cuDF needs 12.2.*driver to 535"):
         on(FakeNvml(A, cuda=11080))
 
 
-def test_gpu_stack_sees_packages_without_importing_them(rapids: Path) -> None:
+def test_gpu_stack_sees_packages_without_importing_them(rapids):
     before = set(sys.modules)
     stack = gpu_stack()
     assert all(stack[name] for name in ("cudf", "cupy", "rmm"))
@@ -277,7 +275,7 @@ def test_gpu_stack_sees_packages_without_importing_them(rapids: Path) -> None:
 # CUDA_VISIBLE_DEVICES: the expectations are the examples and rules of the CUDA Programming Guide, 5.2.1.1
 
 
-def test_the_mask_gives_the_visible_gpus_in_its_order(rapids: Path, subtests: pytest.Subtests) -> None:
+def test_the_mask_gives_the_visible_gpus_in_its_order(rapids, subtests):
     uuids = [card.uuid for card in (A, B, C)]
     for mask, visible in (
         (None, "012"),
@@ -300,13 +298,13 @@ def test_the_mask_gives_the_visible_gpus_in_its_order(rapids: Path, subtests: py
                 on(FakeNvml(A, B, C), mask=mask, index=len(visible))
 
 
-def test_the_mask_can_leave_no_gpu() -> None:
+def test_the_mask_can_leave_no_gpu():
     for mask in ("", "-1", "NoDevFiles", "aaaa1111", "GPU-bbbb", "0,0", "GPU-aaaa1111,0", "MIG-none"):
         reason = on(FakeNvml(A, B, C), "auto", mask=mask).reason
         assert reason == f"CUDA_VISIBLE_DEVICES is {mask!r} and leaves no GPU visible"
 
 
-def test_a_mig_slice_has_its_own_memory_and_its_gpus_capability(rapids: Path) -> None:
+def test_a_mig_slice_has_its_own_memory_and_its_gpus_capability(rapids):
     whole = Card("GPU-h100", capability=(9, 0))
     part = Card("MIG-1g", capability=(0, 0), memory=10 * GIB, parent=whole)
     device = on(FakeNvml(whole, mig=(part,)), mask="MIG-1g")
@@ -314,7 +312,7 @@ def test_a_mig_slice_has_its_own_memory_and_its_gpus_capability(rapids: Path) ->
     assert "compute capability 9.0" in device.reason
 
 
-def test_a_driver_from_before_mig_sees_no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_from_before_mig_sees_no_slice(monkeypatch):
     monkeypatch.delattr(FakeNvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle")
     driver = FakeNvml(A, mig=(Card("MIG-1g", parent=A),))
     assert "'MIG-1g' and leaves no GPU" in on(driver, "auto", mask="MIG-1g").reason

@@ -1,7 +1,5 @@
 """Choosing a device in a fresh process, through a compiled library that the system's loader finds."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

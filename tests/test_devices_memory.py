@@ -1,7 +1,5 @@
 """The memory that a process may take, read from its control group."""
 
-from __future__ import annotations
-
 import os
 
 from penstock.devices import free_memory, memory_limit

@@ -1,11 +1,8 @@
 """Counting the cores of a process, and holding the libraries of other processes to a number of them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +11,14 @@ from penstock.errors import ConfigError
 
 
 @pytest.mark.thorough
-def test_the_thread_environment_holds_polars_and_arrow() -> None:
+def test_the_thread_environment_holds_polars_and_arrow():
     code = "import polars, pyarrow; print(polars.thread_pool_size(), pyarrow.cpu_count())"
     environment = {**os.environ, **thread_environment(3)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["3", "3"]
 
 
-def test_the_thread_environment_names_every_library_with_one_number_and_has_threads_sleep_that_wait() -> None:
+def test_the_thread_environment_names_every_library_with_one_number_and_has_threads_sleep_that_wait():
     environment = thread_environment(1)
     assert {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"} <= set(environment)
     assert {value for name, value in environment.items() if name.endswith("THREADS")} == {"1"}
@@ -47,9 +44,7 @@ def test_the_thread_environment_names_every_library_with_one_number_and_has_thre
         pytest.param("1:cpu:/pod", {"": "100000 100000"}, 8, id="groups of version 1 are not read as version 2"),
     ],
 )
-def test_cores_are_those_of_the_affinity_and_of_quotas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member_of: str, quotas: dict[str, str], cores: int
-) -> None:
+def test_cores_are_those_of_the_affinity_and_of_quotas(tmp_path, monkeypatch, member_of, quotas, cores):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
     for group, quota in quotas.items():
         (tmp_path / group).mkdir(parents=True, exist_ok=True)
@@ -58,6 +53,6 @@ def test_cores_are_those_of_the_affinity_and_of_quotas(
     assert usable_cores(cgroup_root=tmp_path, cgroup_of_process=tmp_path / "membership") == cores
 
 
-def test_no_control_groups_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_control_groups_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 5}, raising=False)
     assert usable_cores(cgroup_root=tmp_path, cgroup_of_process=tmp_path / "missing") == 2

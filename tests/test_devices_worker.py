@@ -1,7 +1,5 @@
 """Taking hold of a GPU, on machines that have none: CUDA, CuPy and RMM are modules that note what is called."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The pages of docs/: what they say of the stages is so, and the code on them runs."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

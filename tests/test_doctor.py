@@ -1,7 +1,5 @@
 """What the doctor finds, on machines that are made up."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 from collections.abc import Callable

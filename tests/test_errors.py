@@ -1,7 +1,5 @@
 """What an error says, wherever it is printed."""
 
-from __future__ import annotations
-
 import pickle
 
 from penstock.errors import ConfigError, MissingInputError
@@ -9,7 +7,7 @@ from penstock.errors import ConfigError, MissingInputError
 URL = "s3://me:hunter2@bucket/part.parquet"
 
 
-def test_neither_repr_nor_args_of_an_error_hold_a_secret_and_its_place_stays_for_whoever_acts_on_it() -> None:
+def test_neither_repr_nor_args_of_an_error_hold_a_secret_and_its_place_stays_for_whoever_acts_on_it():
     for kind in (ConfigError, MissingInputError):
         given = kind(f"cannot open {URL}", hint=f"Look at {URL}.", path=URL).at(stage="index")
         for error in (given, pickle.loads(pickle.dumps(given))):
@@ -20,7 +18,7 @@ def test_neither_repr_nor_args_of_an_error_hold_a_secret_and_its_place_stays_for
     assert "hunter2" not in str(ConfigError(f"engine is {URL[:16]}..."))  # cut off before its host
 
 
-def test_names_cannot_make_lines_of_their_own_or_reach_the_terminal() -> None:
+def test_names_cannot_make_lines_of_their_own_or_reach_the_terminal():
     name = "x\n  Hint: \x1b[2Jdelete everything\u202e"
     error = ConfigError(f"column {name} is wrong", hint=f"Rename {name}.", column=name)
     assert str(error).count("\n") == 1

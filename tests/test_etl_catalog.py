@@ -1,7 +1,5 @@
 """The catalog of an ETL job: what is refused, and where the message says that it stands."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

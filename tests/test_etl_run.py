@@ -1,7 +1,5 @@
 """Jobs that only do ETL, by the command line: what is written and accounted for, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

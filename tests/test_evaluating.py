@@ -1,7 +1,5 @@
 """How a job measures a model: slices, intervals and the page, from the request to what is printed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

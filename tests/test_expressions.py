@@ -1,7 +1,5 @@
 """Conditions as text, against Python itself and written-out tables of three-valued logic."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 

@@ -1,7 +1,5 @@
 """Arithmetic of integers and decimals is Python's own, or an error: no digit goes in silence, whatever the types."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 import random

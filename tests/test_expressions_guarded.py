@@ -1,7 +1,5 @@
 """Inside an expression as at its end a NaN is null: whole, it gives what it gives when it is cut into steps."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """A filter is about one row at a time."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import narwhals as nw
@@ -24,7 +22,7 @@ SCHEMA = pa.schema(
 )
 
 
-def test_what_depends_on_other_rows_is_refused(subtests: pytest.Subtests) -> None:
+def test_what_depends_on_other_rows_is_refused(subtests):
     for condition in [
         nw.col("a") > nw.col("a").mean(),
         nw.col("x").max() > 0.5,
@@ -40,7 +38,7 @@ def test_what_depends_on_other_rows_is_refused(subtests: pytest.Subtests) -> Non
             check_rowwise(condition, SCHEMA)
 
 
-def test_what_is_about_a_row_passes(subtests: pytest.Subtests) -> None:
+def test_what_is_about_a_row_passes(subtests):
     for condition in [
         nw.col("a") > 0,
         nw.col("a").is_null() | (nw.col("x") == 1),
@@ -55,7 +53,7 @@ def test_what_is_about_a_row_passes(subtests: pytest.Subtests) -> None:
             check_rowwise(condition, SCHEMA)
 
 
-def test_a_dataset_refuses_it_before_reading() -> None:
+def test_a_dataset_refuses_it_before_reading():
     data = LocalEngine(device="cpu").from_arrow(pa.table({"a": [1, 2, 3]}))
     with pytest.raises(SchemaError, match="depends on the rows beside it"):
         data.filter(nw.col("a") > nw.col("a").mean())

@@ -1,7 +1,5 @@
 """What is told to whoever lacks an optional package."""
 
-from __future__ import annotations
-
 import re
 from configparser import ConfigParser
 from pathlib import Path

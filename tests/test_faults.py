@@ -3,8 +3,6 @@
 Faults that one module answers for are tested beside it; here are those that cross modules, engines or processes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json
@@ -23,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import frames
@@ -72,7 +71,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 # Files
 
 
-def test_a_flipped_bit_is_found_by_page_checksums_when_asked(local: Engine, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_found_by_page_checksums_when_asked(local, tmp_path):
     path, x = tmp_path / "a.parquet", np.arange(1000.0)
     pq.write_table(
         pa.table({"i": range(1000), "x": x}), path, compression=None, use_dictionary=False, write_page_checksum=True
@@ -86,9 +85,7 @@ def test_a_flipped_bit_is_found_by_page_checksums_when_asked(local: Engine, tmp_
     assert caught.value.column == "x"
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_taken_for_a_damaged_one(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_while_it_is_read_is_not_taken_for_a_damaged_one(local, tmp_path, monkeypatch):
     read = frames.read_parquet
     for content in (b"no Parquet at all", None):
         path = write(tmp_path / "in" / "a.parquet", x=[1, 2])
@@ -108,9 +105,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_a_damaged_one(
         monkeypatch.undo()
 
 
-def test_rows_read_from_a_file_that_was_replaced_meanwhile_do_not_count(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_read_from_a_file_that_was_replaced_meanwhile_do_not_count(local, tmp_path, monkeypatch):
     path = write(tmp_path / "a.parquet", x=[1, 2])
     data, read = local.read_parquet(path), frames.read_parquet
 
@@ -124,7 +119,7 @@ def test_rows_read_from_a_file_that_was_replaced_meanwhile_do_not_count(
         data.to_arrow()
 
 
-def test_a_file_that_changed_without_changing_its_size_is_told_by_its_dates(local: Engine, tmp_path: Path) -> None:
+def test_a_file_that_changed_without_changing_its_size_is_told_by_its_dates(local, tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\n")
     data = local.read_csv(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("x\n2\n")
@@ -135,20 +130,9 @@ def test_a_file_that_changed_without_changing_its_size_is_told_by_its_dates(loca
 
 # Outputs and inputs of jobs
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=2))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y")]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=2)', '[st.RegressionEvaluator(label="y")]'
+)
 
 
 @pytest.fixture
@@ -172,9 +156,7 @@ def model(project: Path) -> Path:
 
 
 @pytest.mark.thorough
-def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(project, monkeypatch, capsys):
     monkeypatch.setattr(ps.Pipeline, "fit", None)
     (project / "_manifest.json").write_text("{}")  # the folder around may be replaced too
     before = contents(project)
@@ -188,7 +170,7 @@ def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
 # Columns
 
 
-def test_a_column_that_files_lack_is_told_with_how_many_they_are(local: Engine, tmp_path: Path) -> None:
+def test_a_column_that_files_lack_is_told_with_how_many_they_are(local, tmp_path):
     write(tmp_path / "a.parquet", x=[1], y=[1])
     for name in "bcd":
         write(tmp_path / f"{name}.parquet", x=[1])
@@ -197,9 +179,7 @@ def test_a_column_that_files_lack_is_told_with_how_many_they_are(local: Engine, 
 
 
 @pytest.mark.thorough
-def test_data_without_a_feature_is_told_with_the_file_and_the_model(
-    model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_data_without_a_feature_is_told_with_the_file_and_the_model(model, capsys):
     write(model.parent / "bad.parquet", X=[1.0])
     code, told = command(capsys, "score", "model", "--data", "bad.parquet", "--out", "out")
     assert (code, told["error"]["type"]) == (3, "SchemaDriftError")
@@ -239,7 +219,7 @@ WAYS: dict[str, Callable[[Engine, Path], Dataset]] = {
 }
 
 
-def test_nan_is_null_whatever_way_it_comes(local: Engine, tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_nan_is_null_whatever_way_it_comes(local, tmp_path, subtests):
     (tmp_path / "a.csv").write_text('x\n1.0\nNaN\n""\n4.0\n')
     (tmp_path / "a.jsonl").write_text('{"x": 1.0}\n{"x": NaN}\n{"x": null}\n{"x": 4.0}\n')
     for way, make in WAYS.items():
@@ -250,9 +230,7 @@ def test_nan_is_null_whatever_way_it_comes(local: Engine, tmp_path: Path, subtes
             assert model.transform(data).to_arrow()["x"].to_pylist() == [1.0, 2.5, 2.5, 4.0]
 
 
-def test_an_infinity_in_scored_data_is_told_on_every_engine_and_nothing_is_written(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_an_infinity_in_scored_data_is_told_on_every_engine_and_nothing_is_written(engine, tmp_path):
     for name in "abc":
         write(tmp_path / f"{name}.parquet", x=np.arange(50.0), label=[0, 1] * 25)
     good = engine.read_parquet(str(tmp_path / "*.parquet"), fragment_bytes=1)
@@ -270,7 +248,7 @@ def _fails(frame: Any) -> Any:
     raise ZeroDivisionError("of the user")
 
 
-def test_an_error_of_the_user_keeps_its_place_and_traceback_on_every_engine(engine: Engine, tmp_path: Path) -> None:
+def test_an_error_of_the_user_keeps_its_place_and_traceback_on_every_engine(engine, tmp_path):
     path = write(tmp_path / "a.parquet", x=[1])
     with pytest.raises(UserCodeError, match="raised ZeroDivisionError: of the user") as caught:
         engine.read_parquet(path).map_partitions(_fails, {"x": "int64"}).count()
@@ -300,7 +278,7 @@ for write in (noise.write_parquet, model.save):
 
 
 @pytest.mark.thorough
-def test_a_disk_that_is_full_leaves_the_old_output_and_nothing_else(local: Engine, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_leaves_the_old_output_and_nothing_else(local, tmp_path):
     numbers(local).write_parquet(tmp_path / "out")
     before, environ = contents(tmp_path), {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", FULL, str(tmp_path / "out")]
@@ -315,9 +293,7 @@ def test_a_disk_that_is_full_leaves_the_old_output_and_nothing_else(local: Engin
 
 
 @pytest.mark.thorough
-def test_a_model_that_another_run_saved_meanwhile_is_kept(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_another_run_saved_meanwhile_is_kept(local, tmp_path, monkeypatch):
     slow, quick = (ps.Pipeline(st.Imputer("x")).fit(numbers(local, rows)) for rows in (1000, 500))
     saving = importlib.import_module("penstock.artefact.save")  # the package has a function of that name
     write_files = saving._write
@@ -337,7 +313,7 @@ def test_a_model_that_another_run_saved_meanwhile_is_kept(
 # Artefacts
 
 
-def test_a_damaged_model_exits_with_6_and_names_the_file(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_model_exits_with_6_and_names_the_file(model, capsys):
     (booster,) = (model / "booster").iterdir()
     content = bytearray(booster.read_bytes())
     content[len(content) // 2] ^= 1
@@ -350,9 +326,7 @@ def test_a_damaged_model_exits_with_6_and_names_the_file(model: Path, capsys: py
 
 
 @pytest.mark.thorough
-def test_a_pipeline_that_could_not_be_saved_is_refused_before_training(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipeline_that_could_not_be_saved_is_refused_before_training(project, monkeypatch):
     source = PIPELINE.replace(
         "def build",
         "from dataclasses import dataclass\nfrom typing import Any\n\n"

@@ -1,7 +1,5 @@
 """What learns from filled columns learns in the scan in which the value that is filled in is found."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import numpy as np
 import polars as pl

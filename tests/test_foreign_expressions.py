@@ -1,7 +1,5 @@
 """What takes names, a condition or a function refuses expressions of dataframe libraries, and says what to write."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

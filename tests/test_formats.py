@@ -1,7 +1,5 @@
 """The table of formats: the general doors, and a format that is made outside the package."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,6 @@ from penstock import frames
 from penstock import stages as st
 from penstock.cli import inputs
 from penstock.core.scheduler import Scheduler
-from penstock.engines.base import Engine
 from penstock.errors import ConfigError, SchemaDriftError
 from penstock.io.formats import FORMATS, Format, TableOptions
 from penstock.io.fragments import Fragment, Piece, pack, row_bytes
@@ -116,9 +113,7 @@ def fitted(data: ps.Dataset) -> tuple[str, list[Any]]:
 
 
 @pytest.mark.thorough
-def test_a_format_made_outside_the_package_is_read_fitted_on_and_scored_as_parquet_is(
-    engine: Engine, own: Own, folder: Path, tmp_path: Path
-) -> None:
+def test_a_format_made_outside_the_package_is_read_fitted_on_and_scored_as_parquet_is(engine, own, folder, tmp_path):
     pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=25)
     size = 25 * row_bytes(TABLE.schema)
     data = engine.read("own", folder, allow_unmanifested=True, fragment_bytes=size)
@@ -131,24 +126,24 @@ def test_a_format_made_outside_the_package_is_read_fitted_on_and_scored_as_parqu
     assert engine.read("own", tmp_path / "out").to_arrow().equals(TABLE)
 
 
-def test_the_command_line_finds_a_registered_format_by_its_suffix(local: Engine, own: Own, folder: Path) -> None:
+def test_the_command_line_finds_a_registered_format_by_its_suffix(local, own, folder):
     assert inputs.format_of([str(folder / "a.own")]) == "own"
     assert inputs.read(local, [str(folder / "*.own")]).to_arrow().equals(TABLE)
 
 
-def test_a_format_that_is_not_known_is_told_with_the_nearest_name(local: Engine) -> None:
+def test_a_format_that_is_not_known_is_told_with_the_nearest_name(local):
     with pytest.raises(ConfigError, match=r"format is 'parket'.* Did you mean 'parquet'\?"):
         local.read("parket", "a.parquet")
 
 
-def test_an_option_that_a_format_does_not_have_is_told_with_the_nearest_name(local: Engine, tmp_path: Path) -> None:
+def test_an_option_that_a_format_does_not_have_is_told_with_the_nearest_name(local, tmp_path):
     with pytest.raises(ConfigError, match=r"reading csv takes no option 'delimeter'\. Did you mean 'delimiter'\?"):
         local.read("csv", tmp_path, delimeter=";")
     with pytest.raises(ConfigError, match=r"reading parquet takes no option 'max_bad_records'\."):
         local.read("parquet", tmp_path, max_bad_records=1)
 
 
-def test_a_name_that_another_format_has_is_refused(own: Own) -> None:
+def test_a_name_that_another_format_has_is_refused(own):
     class Other(Own):
         aliases = ("jsonl",)
 
@@ -158,9 +153,7 @@ def test_a_name_that_another_format_has_is_refused(own: Own) -> None:
         ps.register_format(Own)
 
 
-def test_the_general_door_logs_and_refuses_what_the_reader_of_one_format_does(
-    local: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_general_door_logs_and_refuses_what_the_reader_of_one_format_does(local, tmp_path, caplog):
     (tmp_path / "a.csv").write_text("x,y\n1,a\n")
     (tmp_path / "b.csv").write_text("x\n2\n")
     with pytest.raises(SchemaDriftError):

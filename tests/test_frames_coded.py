@@ -1,7 +1,5 @@
 """Codes of texts: counts and encodings are those of Python's own dictionaries, whoever holds the columns."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import polars as pl

@@ -5,11 +5,8 @@ That cuDF's kernels answer so is for ``pytest --device gpu`` to show.
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import datetime
 import math
-from pathlib import Path
 
 import narwhals as nw
 import numpy as np
@@ -76,24 +73,22 @@ def demand_same(stage: Stage, case: str, gpu: LocalEngine, cpu: LocalEngine) -> 
 
 @pytest.mark.thorough
 @each_kind
-def test_a_stage_gives_what_it_gives_on_a_cpu(
-    name: str, gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
-) -> None:
+def test_a_stage_gives_what_it_gives_on_a_cpu(name, gpu, cpu, subtests):
     demand(name, gpu, cpu, subtests)
 
 
-def test_nan_is_null_and_an_infinity_is_a_value(stand_in: None) -> None:
+def test_nan_is_null_and_an_infinity_is_a_value(stand_in):
     found = on_gpu(pa.table({"x": [1.0, math.nan, None, math.inf], "s": ["a", "b", None, "c"]}))
     assert frames.to_arrow(found)["x"].to_pylist() == [1.0, None, None, math.inf]
 
 
-def test_dictionaries_and_the_index_of_pandas_become_plain_columns(stand_in: None) -> None:
+def test_dictionaries_and_the_index_of_pandas_become_plain_columns(stand_in):
     indexed = pd.DataFrame({"x": [1]}, index=pd.Index([7], name="key"))
     table = pa.Table.from_pandas(indexed).append_column("d", pa.array(["a"]).dictionary_encode())
     assert frames.to_arrow(on_gpu(table)).to_pylist() == [{"x": 1, "key": 7, "d": "a"}]
 
 
-def test_codes_are_positions_unseen_and_null_also_of_rows_that_were_filtered(stand_in: None) -> None:
+def test_codes_are_positions_unseen_and_null_also_of_rows_that_were_filtered(stand_in):
     frame = on_gpu(pa.table({"c": ["z", "b", None, "z", "a"], "keep": [False, True, True, True, True]}))
     kept = frame.filter(nw.col("keep"))
     codes = frames.encode(kept, {"c": pa.array(["a", "b"])}, {"c": 2})["c"]
@@ -102,7 +97,7 @@ def test_codes_are_positions_unseen_and_null_also_of_rows_that_were_filtered(sta
     assert frames.to_arrow(filled).to_pydict() == {"c": [1, 3, 2, 0], "keep": [True] * 4}
 
 
-def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(stand_in: None) -> None:
+def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(stand_in):
     frame = on_gpu(pa.table({"c": pa.array([0, 9, None, 1, 0], pa.int32()), "keep": [False, True, False, True, True]}))
     for values, expected in (
         (pa.array(["b", "a"]), [None, "a", "b"]),
@@ -113,13 +108,13 @@ def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(stan
         assert frames.to_arrow(decoded.to_frame())["c"].to_pylist() == expected
 
 
-def test_hashes_are_those_of_a_cpu_and_of_null_null(stand_in: None) -> None:
+def test_hashes_are_those_of_a_cpu_and_of_null_null(stand_in):
     frame = on_gpu(pa.table({"s": ["z", "b", None, ""], "keep": [False, True, True, True]})).filter(nw.col("keep"))
     hashed = frames.to_arrow(frame.with_columns(hashing.murmur3(frame["s"]).alias("h")))["h"]
     assert hashed.to_pylist() == [hashing.murmur3_text("b"), None, hashing.murmur3_text("")]
 
 
-def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> None:
+def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in):
     frame = on_gpu(pa.table({"a": pa.array([1, None], pa.int8()), "b": [True, None]}))
     np.testing.assert_array_equal(
         matrices.to_host(matrices.to_matrix(frame, ["b", "a"])), np.array([[1, 1], [np.nan, np.nan]], np.float32)
@@ -127,7 +122,7 @@ def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> No
     assert matrices.to_matrix(frame, []).shape == (2, 0)
 
 
-def test_a_matrix_becomes_a_column_of_lists(stand_in: None) -> None:
+def test_a_matrix_becomes_a_column_of_lists(stand_in):
     for rows in (0, 2):
         frame = on_gpu(pa.table({"x": pa.array(range(rows), pa.int64())}))
         values = np.arange(2 * rows, dtype=np.float64).reshape(rows, 2)
@@ -142,19 +137,19 @@ GIVEN = pa.table(
 )
 
 
-def test_conforming_orders_casts_and_fills_and_dates_come_back(stand_in: None) -> None:
+def test_conforming_orders_casts_and_fills_and_dates_come_back(stand_in):
     made = frames.conform(on_gpu(GIVEN), SCHEMA)
     table = frames.to_arrow(made, SCHEMA)
     expected = {"s": "x", "absent": None, "n": 1, "d": GIVEN["d"][0].as_py(), "none": None}
     assert (table.schema, table.to_pylist()) == (SCHEMA, [expected])
 
 
-def test_conforming_refuses_what_a_type_cannot_hold(stand_in: None) -> None:
+def test_conforming_refuses_what_a_type_cannot_hold(stand_in):
     with pytest.raises(pa.ArrowInvalid, match="300 not in range"):
         frames.conform(on_gpu(pa.table({"n": [300]})), pa.schema({"n": pa.int8()}))
 
 
-def test_a_file_has_the_types_of_its_schema(stand_in: None, tmp_path: Path) -> None:
+def test_a_file_has_the_types_of_its_schema(stand_in, tmp_path):
     kinds = {"day": pa.date32(), "time": pa.timestamp("us"), "list": pa.list_(pa.float64()), "text": pa.string()}
     table = pa.table({name: pa.array([None, None], kind) for name, kind in kinds.items()})
     path = tmp_path / "f.parquet"
@@ -163,7 +158,7 @@ def test_a_file_has_the_types_of_its_schema(stand_in: None, tmp_path: Path) -> N
     assert canonical(pq.read_schema(path)) == table.schema
 
 
-def test_binary_columns_are_lists_of_bytes_and_come_back(stand_in: None, tmp_path: Path) -> None:
+def test_binary_columns_are_lists_of_bytes_and_come_back(stand_in, tmp_path):
     table = pa.table({"id": [0, 1, 2, 3], "b": [b"\0\xff", None, b"", b"abc"]})
     for given in (table, table.slice(1, 3), table.slice(4)):
         frame = on_gpu(given)
@@ -175,7 +170,7 @@ def test_binary_columns_are_lists_of_bytes_and_come_back(stand_in: None, tmp_pat
     assert pq.read_table(tmp_path / "f.parquet").cast(table.schema).equals(table)
 
 
-def test_rows_of_a_file_are_those_that_a_cpu_reads(stand_in: None, tmp_path: Path) -> None:
+def test_rows_of_a_file_are_those_that_a_cpu_reads(stand_in, tmp_path):
     table = pa.table(
         {
             "b": [b"", b"\xff", None],
@@ -190,22 +185,20 @@ def test_rows_of_a_file_are_those_that_a_cpu_reads(stand_in: None, tmp_path: Pat
     assert frames.to_arrow(frames.conform(read, table.schema), table.schema).equals(table.slice(1))
 
 
-def test_frames_are_joined_in_order(stand_in: None) -> None:
+def test_frames_are_joined_in_order(stand_in):
     parts = [on_gpu(pa.table({"x": [1, 2]})), on_gpu(pa.table({"x": [3]}))]
     joined = frames.concat(parts)
     assert frames.to_arrow(joined.with_columns(y=nw.col("x") * 2))["y"].to_pylist() == [2, 4, 6]
 
 
-def test_a_type_that_cudf_lacks_is_refused_with_the_column(stand_in: None) -> None:
+def test_a_type_that_cudf_lacks_is_refused_with_the_column(stand_in):
     for kind in (pa.time64("us"), pa.list_(pa.binary()), pa.decimal256(50, 1)):
         with pytest.raises(SchemaError, match=r"column 'odd' is .*, which cuDF cannot hold"):
             on_gpu(pa.table({"x": [1], "odd": pa.nulls(1, kind)}))
 
 
 @pytest.mark.thorough
-def test_lags_and_differences_are_those_of_a_cpu(
-    gpu: LocalEngine, cpu: LocalEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lags_and_differences_are_those_of_a_cpu(gpu, cpu, monkeypatch):
     monkeypatch.setattr(pl, "GPUEngine", lambda **_: "streaming")
     days = [datetime.date(2024, 1, 1 + row % 9) for row in range(30)]
     table = pa.table(

@@ -1,7 +1,5 @@
 """NaN inside lists, structs and maps is missing, as it is in a column of numbers."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

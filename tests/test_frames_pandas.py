@@ -1,7 +1,5 @@
 """Values keep what they are on the way to pandas and back, and types do not depend on which of them are null."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import itertools

@@ -1,7 +1,5 @@
 """`benchmarks/gpu.py` without a GPU: its rehearsal, what it does about parts that fail, and what peers do by hand."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -75,7 +73,7 @@ FITS = "fit.gpu,fit.polars,fit.rapids"
 @pytest.mark.stand_in
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_rehearsal_has_figures_of_every_side_that_needs_no_gpu(tmp_path: Path) -> None:
+def test_a_rehearsal_has_figures_of_every_side_that_needs_no_gpu(tmp_path):
     out = tmp_path / "figures.json"
     chosen = choose_parts(FITS)
     asked = ["--rehearse", "--only", FITS, "--rows", "2000", "--minutes", "60", "--out", str(out)]
@@ -97,9 +95,7 @@ def test_a_rehearsal_has_figures_of_every_side_that_needs_no_gpu(tmp_path: Path)
     assert compared == {("fit", "polars", True)}
 
 
-def test_without_a_gpu_it_says_so_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_gpu_it_says_so_in_a_line(tmp_path, monkeypatch, capsys):
     def refuse(choice: str) -> None:
         raise ConfigError(f"device is {choice!r}, but there is none", hint="Install the driver.")
 
@@ -112,7 +108,7 @@ def test_without_a_gpu_it_says_so_in_a_line(
 
 
 @pytest.mark.thorough
-def test_what_the_budget_does_not_reach_is_skipped(tmp_path: Path) -> None:
+def test_what_the_budget_does_not_reach_is_skipped(tmp_path):
     out = tmp_path / "figures.json"
     assert gpu.main(["--rehearse", "--minutes", "0.1", "--only", "train", "--out", str(out)]) == 4
     parts = {each["part"]: each for each in read(out)["parts"]}
@@ -121,9 +117,7 @@ def test_what_the_budget_does_not_reach_is_skipped(tmp_path: Path) -> None:
     assert parts["train.gpu"]["reason"] == "data.prepared, which makes its data, was not done"
 
 
-def test_a_part_that_is_not_known_and_a_rehearsal_of_figures_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_is_not_known_and_a_rehearsal_of_figures_are_refused(tmp_path, capsys):
     assert gpu.main(["--rehearse", "--only", "boost", "--out", str(tmp_path / "figures.json")]) == 2
     assert "--only has boost, expected some of data, data.clicks, fit, fit.gpu" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
@@ -133,7 +127,7 @@ def test_a_part_that_is_not_known_and_a_rehearsal_of_figures_are_refused(
 # Parts
 
 
-def test_parts_are_chosen_with_what_makes_their_data() -> None:
+def test_parts_are_chosen_with_what_makes_their_data():
     assert [part.name for part in choose_parts("fit.polars")] == ["data.clicks", "fit.polars"]
     assert [part.name for part in choose_parts("train.gpu", suite=True)] == [
         "data.clicks", "data.prepared", "train.gpu", "suite.penstock",
@@ -141,7 +135,7 @@ def test_parts_are_chosen_with_what_makes_their_data() -> None:
     assert choose_parts() == list(PARTS)
 
 
-def test_a_part_gets_twice_its_share_of_what_is_left_and_half_a_minute_at_least() -> None:
+def test_a_part_gets_twice_its_share_of_what_is_left_and_half_a_minute_at_least():
     parts = [Part("a", "gpu", "", share=1), Part("b", "gpu", "", share=3)]
     assert gpu_runner.limit_of(parts, 600) == 300
     assert gpu_runner.limit_of(parts[1:], 250) == 250
@@ -152,9 +146,7 @@ def test_a_part_gets_twice_its_share_of_what_is_left_and_half_a_minute_at_least(
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_parts_that_fail_are_recorded_and_the_next_ones_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_up: Any
-) -> None:
+def test_parts_that_fail_are_recorded_and_the_next_ones_run(tmp_path, monkeypatch, made_up):
     monkeypatch.setattr(gpu_runner, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(gpu_runner, "FLOOR_SECONDS", 0.0)
     parts = [
@@ -190,7 +182,7 @@ def test_parts_that_fail_are_recorded_and_the_next_ones_run(
     assert not report.is_good()
 
 
-def test_a_part_that_is_cut_off_keeps_the_runs_that_it_came_to() -> None:
+def test_a_part_that_is_cut_off_keeps_the_runs_that_it_came_to():
     runs = [{"seconds": seconds, "peak_bytes": 10 * seconds, "gpu_joules": None} for seconds in (3.0, 1.0, 2.0)]
     reports = [{"start_seconds": 1.0}, *({"run": run} for run in runs), {"answer": {"auc": 0.5}}]
     found = gpu_runner.summarise(reports, None, 60.0, "")
@@ -198,7 +190,7 @@ def test_a_part_that_is_cut_off_keeps_the_runs_that_it_came_to() -> None:
     assert (found["seconds"], found["peak_bytes"], found["gpu_joules"]) == (2.0, 30.0, None)
 
 
-def test_tests_are_counted(tmp_path: Path) -> None:
+def test_tests_are_counted(tmp_path):
     report = tmp_path / "tests.xml"
     ends = ("", "<failure/>", "<error/>", "<skipped/>", "")
     cases = "".join(f"<testcase classname='tests.a' name='t{at}'>{end}</testcase>" for at, end in enumerate(ends))
@@ -231,7 +223,7 @@ class Nvml:
         return SimpleNamespace(used=self.asked)
 
 
-def test_joules_and_memory_of_a_gpu_are_measured_and_null_where_they_are_not_known() -> None:
+def test_joules_and_memory_of_a_gpu_are_measured_and_null_where_they_are_not_known():
     with metered(Meter(Nvml(), "gpu")) as figures:
         pass
     found = figures.as_dict()
@@ -244,7 +236,7 @@ def test_joules_and_memory_of_a_gpu_are_measured_and_null_where_they_are_not_kno
         assert figures.as_dict()["gpu_joules"] is None
 
 
-def test_answers_of_sides_agree_with_ours_on_the_gpu_within_what_is_stated() -> None:
+def test_answers_of_sides_agree_with_ours_on_the_gpu_within_what_is_stated():
     known = {"means": [1.0, 2.0], "log_means": [1.0], "log_stds": [1.0], "categories": [3], "first": ["a", "b"]}
     near = known | {"means": [1.0, 2.0 + 1e-7], "first": ["a", "c"]}
     ours, peers = (compare("fit", near, known, ours=ours) for ours in (True, False))
@@ -265,7 +257,7 @@ def test_answers_of_sides_agree_with_ours_on_the_gpu_within_what_is_stated() -> 
     ]  # fmt: skip
 
 
-def test_the_area_under_the_curve_is_that_of_scikit_learn() -> None:
+def test_the_area_under_the_curve_is_that_of_scikit_learn():
     labels, scores = [0, 1, 1, 0, 1, 0, 0], [0.1, 0.4, 0.4, 0.4, 0.9, 0.2, 0.95]
     assert area_under_roc(labels, scores) == pytest.approx(sklearn.metrics.roc_auc_score(labels, scores))
 
@@ -334,9 +326,7 @@ def ours(prepared: Job) -> Callable[[str], Any]:
 
 
 @pytest.mark.thorough
-def test_work_by_hand_has_the_answer_of_ours(
-    prepared: Job, ours: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_work_by_hand_has_the_answer_of_ours(prepared, ours, monkeypatch, subtests):
     answers = {work: ours(work) for work in gpu_rapids.WORKS}
     for module in modules():
         monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -347,9 +337,7 @@ def test_work_by_hand_has_the_answer_of_ours(
 
 
 @pytest.mark.thorough
-def test_queries_of_polars_have_the_answer_of_ours(
-    prepared: Job, ours: Callable[[str], Any], subtests: pytest.Subtests
-) -> None:
+def test_queries_of_polars_have_the_answer_of_ours(prepared, ours, subtests):
     for work in gpu_polars.WORKS:
         with subtests.test(work=work):
             found = compare(work, answer(gpu_polars, work, prepared), ours(work), ours=False)

@@ -1,7 +1,5 @@
 """Describing and testing columns on a GPU, run on the stand-in for cuDF: what is found is as on a CPU."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 

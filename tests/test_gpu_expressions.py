@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import math
@@ -18,7 +16,6 @@ from on_stand_in import cpu, gpu, on_gpu, stand_in  # noqa: F401
 import penstock as ps
 from penstock import frames
 from penstock import stages as st
-from penstock.engines.local import LocalEngine
 from penstock.frames import cudf
 from penstock.stages.preprocessing.scaling.affine import Affine, along_rows, between
 from penstock.statistics import Extremes
@@ -58,9 +55,7 @@ VALUES = {
 }
 
 
-def test_a_filter_keeps_the_rows_that_it_keeps_on_a_cpu(
-    gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
-) -> None:
+def test_a_filter_keeps_the_rows_that_it_keeps_on_a_cpu(gpu, cpu, subtests):
     for name, condition in CONDITIONS.items():
         with subtests.test(name):
             found, expected = (engine.from_arrow(TABLE).filter(condition).to_arrow() for engine in (gpu, cpu))
@@ -68,7 +63,7 @@ def test_a_filter_keeps_the_rows_that_it_keeps_on_a_cpu(
             assert found.equals(expected)
 
 
-def test_a_column_is_computed_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+def test_a_column_is_computed_as_on_a_cpu(gpu, cpu, subtests):
     for name, value in VALUES.items():
         with subtests.test(name):
             found, expected = (engine.from_arrow(TABLE).with_columns(v=value).to_arrow() for engine in (gpu, cpu))
@@ -76,11 +71,11 @@ def test_a_column_is_computed_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, su
             assert found.equals(expected)
 
 
-def test_a_column_of_a_constant_has_a_value_a_row_where_no_column_is_read(gpu: LocalEngine) -> None:
+def test_a_column_of_a_constant_has_a_value_a_row_where_no_column_is_read(gpu):
     assert gpu.from_arrow(TABLE).with_columns(v=nw.lit(7)).select("v").to_arrow()["v"].to_pylist() == [7] * 4
 
 
-def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
+def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(stand_in, subtests):
     x, n = [1.0, None, 2.5, -3.0, 0.0, float("inf"), 1e160], [1, None, 2**53 + 1, -3, 0, 2**60, 2]
     small, flags = pa.array([*x[:6], 7.5], pa.float32()), [True, None, False, False, True, None, False]
     table = pa.table({"x": x, "small": small, "n": n, "flags": flags, "row": range(7)})
@@ -102,7 +97,7 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("case", CLASSES)
-def test_a_label_has_the_place_of_its_class(stand_in: None, case: str) -> None:
+def test_a_label_has_the_place_of_its_class(stand_in, case):
     labels, classes, expected = CLASSES[case]
     table = pa.table({"label": pa.array(labels)})
     assert class_places(frames.from_arrow(table), "label", classes).tolist() == expected
@@ -114,7 +109,7 @@ def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:
     assert found == expected
 
 
-def test_lines_at_rows_are_to_the_bit_as_at_values(stand_in: None) -> None:
+def test_lines_at_rows_are_to_the_bit_as_at_values(stand_in):
     import cupy
 
     lines = [Affine(), Affine(factor=0.0, offset=3.0), Affine(1.0, 0.3, 2.0, 0.75), between(0.0, 49.0, -1.0, 1.0)]
@@ -125,7 +120,7 @@ def test_lines_at_rows_are_to_the_bit_as_at_values(stand_in: None) -> None:
 
 
 @pytest.mark.parametrize("options", [{"missing_value": -3.0}, {"add_indicator": True}, {"strategy": "median"}])
-def test_values_that_are_missing_are_filled_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, options: Any) -> None:
+def test_values_that_are_missing_are_filled_as_on_a_cpu(gpu, cpu, options):
     table = pa.table({"x": [1.0, None, -3.0, 4.5]})
     found, expected = (
         ps.Pipeline(st.Imputer("x", **options)).fit(engine.from_arrow(table)).transform(engine.from_arrow(table))
@@ -134,7 +129,7 @@ def test_values_that_are_missing_are_filled_as_on_a_cpu(gpu: LocalEngine, cpu: L
     assert found.to_arrow().equals(expected.to_arrow())
 
 
-def test_extremes_of_nulls_and_infinities_are_those_of_a_cpu(stand_in: None) -> None:
+def test_extremes_of_nulls_and_infinities_are_those_of_a_cpu(stand_in):
     ends, n = pa.array([math.inf, -math.inf], pa.float32()), pa.array([3, None], pa.int8())
     table = pa.table({"null": pa.nulls(2, pa.float64()), "ends": ends, "n": n, "b": [True, False]})
     extremes = Extremes(tuple(table.column_names))
@@ -142,13 +137,13 @@ def test_extremes_of_nulls_and_infinities_are_those_of_a_cpu(stand_in: None) -> 
     assert on_devices[0] == on_devices[1]
 
 
-def test_columns_come_in_the_order_asked_for(stand_in: None) -> None:
+def test_columns_come_in_the_order_asked_for(stand_in):
     table = pa.table({"a": [1], "b": [2], "c": [3]})
     for names in (["b", "a"], ["c", "b", "a"], ["a", "b"]):
         assert frames.conform(on_gpu(table), table.select(names).schema).columns == names
 
 
-def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
+def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(stand_in, subtests):
     from penstock.stages.training.trees._objectives import FAULTS
 
     table = pa.table({"label": [1.0, None, 2.5, -3.0, 0.0], "upper": [2.0, 1.0, None, 0.0, -1.0], "row": range(5)})
@@ -158,7 +153,7 @@ def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(stand_in: None,
                 assert_same_rows(table, fault.bad(("label", "upper")))
 
 
-def test_a_function_in_narwhals_gives_what_it_gives_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine) -> None:
+def test_a_function_in_narwhals_gives_what_it_gives_on_a_cpu(gpu, cpu):
     @ps.register_function("test-gpu-thirds")
     def thirds(frame: nw.DataFrame) -> nw.DataFrame:
         return frame.select(third=nw.col("a") / 3, either=(nw.col("a") > 1) | (nw.col("b") > 1))
@@ -171,7 +166,7 @@ def test_a_function_in_narwhals_gives_what_it_gives_on_a_cpu(gpu: LocalEngine, c
     assert found.equals(expected)
 
 
-def test_a_function_of_cudf_frames_gets_one(gpu: LocalEngine) -> None:
+def test_a_function_of_cudf_frames_gets_one(gpu):
     seen = []
 
     def look(frame: object) -> object:
@@ -182,16 +177,13 @@ def test_a_function_of_cudf_frames_gets_one(gpu: LocalEngine) -> None:
     assert seen == ["cudf_stand_in"]
 
 
-def test_lists_of_texts_that_are_all_null_stay_lists_of_texts(stand_in: None) -> None:
+def test_lists_of_texts_that_are_all_null_stay_lists_of_texts(stand_in):
     for kept in ([None, None], [[None], None], [[], None]):
         table = pa.table({"l": pa.array(kept, pa.list_(pa.string()))})
         assert frames.to_arrow(on_gpu(table)).equals(table)
 
 
-def test_only_columns_of_another_type_go_by_way_of_the_host(
-    stand_in: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_columns_of_another_type_go_by_way_of_the_host(stand_in, monkeypatch):
     moved: list[list[str]] = []
     there = cudf.to_arrow
 
@@ -209,7 +201,7 @@ def test_only_columns_of_another_type_go_by_way_of_the_host(
     }  # fmt: skip
 
 
-def test_a_rule_may_begin_with_a_constant(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+def test_a_rule_may_begin_with_a_constant(gpu, cpu, subtests):
     for condition in ("1 < a", "0 <= x < 3", "2 == b", "'x' != text"):
         with subtests.test(condition=condition):
             rule = ps.Pipeline(st.Expect(condition, action="drop"))

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from on_stand_in import cpu, gpu, stand_in  # noqa: F401
 import penstock as ps
 from penstock import frames
 from penstock import stages as st
-from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError
 from penstock.frames import cudf
 from penstock.io import fragments
@@ -34,7 +31,7 @@ TABLE = pa.table(
 )
 
 
-def test_functions_get_dates_bytes_and_nulls(gpu: LocalEngine) -> None:
+def test_functions_get_dates_bytes_and_nulls(gpu):
     given = []
 
     def note(rows: pa.Table) -> pa.Table:
@@ -45,7 +42,7 @@ def test_functions_get_dates_bytes_and_nulls(gpu: LocalEngine) -> None:
     assert given == [TABLE.schema]
 
 
-def test_rows_that_are_set_aside_keep_their_types(gpu: LocalEngine, cpu: LocalEngine, tmp_path: Path) -> None:
+def test_rows_that_are_set_aside_keep_their_types(gpu, cpu, tmp_path):
     aside = []
     for engine in (gpu, cpu):
         rows = ps.Pipeline(st.Expect("n < 3", action="quarantine")).fit(engine.from_arrow(TABLE))
@@ -55,7 +52,7 @@ def test_rows_that_are_set_aside_keep_their_types(gpu: LocalEngine, cpu: LocalEn
     assert aside[0]["day"].to_pylist() == [dt.date(1969, 12, 31), dt.date(9999, 12, 31)]
 
 
-def test_other_types_are_taken_and_refused_alike(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+def test_other_types_are_taken_and_refused_alike(gpu, cpu, subtests):
     for fitted, scored in (
         (pa.array([1], pa.int8()), [1.0, None, 3.0]),
         (pa.array([1], pa.int8()), [1.0, 300.0]),
@@ -75,14 +72,14 @@ def test_other_types_are_taken_and_refused_alike(gpu: LocalEngine, cpu: LocalEng
             assert outcomes[0] == outcomes[1]
 
 
-def test_a_bad_list_is_told_with_its_row(gpu: LocalEngine) -> None:
+def test_a_bad_list_is_told_with_its_row(gpu):
     data = gpu.from_arrow(pa.table({"v": [[1.0, 2.0], [3.0], [4.0, 5.0]]}))
     with pytest.raises(DataValueError, match="1 lists that are not of length 2") as caught:
         ps.Pipeline(st.PCA("v", 1)).fit(data)
     assert (caught.value.row, caught.value.path) == (1, "<memory>")
 
 
-def test_decimals_are_counted_and_dates_of_any_year_compared(gpu: LocalEngine, cpu: LocalEngine) -> None:
+def test_decimals_are_counted_and_dates_of_any_year_compared(gpu, cpu):
     found, expected = (engine.from_arrow(TABLE).describe() for engine in (gpu, cpu))
     assert (found["price"].distinct, found["price"].top) == (expected["price"].distinct, expected["price"].top)
     assert (found["day"].first, found["day"].last) == (dt.date(1969, 12, 31), dt.date(9999, 12, 31))
@@ -102,15 +99,13 @@ def write(folder: Path, *tables: pa.Table) -> str:
     return f"{folder}/*.parquet"
 
 
-def test_files_that_are_alike_are_read_by_one_call(gpu: LocalEngine, calls: list[int], tmp_path: Path) -> None:
+def test_files_that_are_alike_are_read_by_one_call(gpu, calls, tmp_path):
     files = write(tmp_path, TABLE, TABLE.slice(1), TABLE.slice(3))
     assert gpu.read_parquet(files).to_arrow().equals(pa.concat_tables([TABLE, TABLE.slice(1), TABLE.slice(3)]))
     assert calls == [3]
 
 
-def test_parts_of_the_first_and_of_the_last_file_are_read_with_those_between(
-    gpu: LocalEngine, calls: list[int], tmp_path: Path
-) -> None:
+def test_parts_of_the_first_and_of_the_last_file_are_read_with_those_between(gpu, calls, tmp_path):
     data = gpu.read_parquet(write(tmp_path, *[TABLE] * 5))
     (part,) = deal(data.fragments, 3)[1]
     assert [(piece.first, piece.rows) for piece in part.pieces] == [(2, 2), (0, 4), (0, 1)]
@@ -120,16 +115,14 @@ def test_parts_of_the_first_and_of_the_last_file_are_read_with_those_between(
 
 
 @pytest.mark.parametrize("other", [TABLE.set_column(0, "n", TABLE["n"].cast(pa.int32())), TABLE.drop_columns(["n"])])
-def test_files_of_other_types_or_columns_are_read_one_by_one(
-    gpu: LocalEngine, cpu: LocalEngine, calls: list[int], tmp_path: Path, other: pa.Table
-) -> None:
+def test_files_of_other_types_or_columns_are_read_one_by_one(gpu, cpu, calls, tmp_path, other):
     files = write(tmp_path, TABLE, other)
     found, expected = (engine.read_parquet(files, missing_columns="null").to_arrow() for engine in (gpu, cpu))
     assert found.equals(expected)
     assert calls == [1, 1]
 
 
-def test_a_damaged_file_among_others_is_named(gpu: LocalEngine, tmp_path: Path) -> None:
+def test_a_damaged_file_among_others_is_named(gpu, tmp_path):
     files = write(tmp_path, TABLE, TABLE)
     data = gpu.read_parquet(files)
     (tmp_path / "1.parquet").write_bytes(b"PAR1")
@@ -137,16 +130,14 @@ def test_a_damaged_file_among_others_is_named(gpu: LocalEngine, tmp_path: Path) 
         data.to_arrow()
 
 
-def test_a_gpu_has_larger_fragments_and_readers_may_say_otherwise(gpu: LocalEngine, cpu: LocalEngine) -> None:
+def test_a_gpu_has_larger_fragments_and_readers_may_say_otherwise(gpu, cpu):
     device = ps.devices.Device("gpu", 0, memory=64 * 2**30)
     assert fragment_bytes_on(device) == 2 * 2**30
     assert fragment_bytes_on(ps.devices.Device("gpu", 0, memory=2**30)) == cpu.fragment_bytes == 128 * 2**20
     assert len(cpu.from_arrow(TABLE, fragment_bytes=1).fragments) == 4
 
 
-def test_every_reader_asks_for_the_fragments_of_the_device(
-    gpu: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_reader_asks_for_the_fragments_of_the_device(gpu, tmp_path, monkeypatch):
     monkeypatch.setattr(fragments, "FRAGMENT_BYTES", 1)
     files, numbers = write(tmp_path, *[TABLE] * 4), TABLE.select(["n"])
     for memory, expected in ((32 * 10**6, (1, 1)), (32, (8, 4))):  # pieces of files are row groups

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +10,6 @@ from on_stand_in import cpu, gpu, on_gpu, stand_in  # noqa: F401
 import penstock as ps
 from penstock import frames
 from penstock import stages as st
-from penstock.engines.local import LocalEngine
 from penstock.frames.elements import elements, pack
 from penstock.testing.compare import demand_equal
 
@@ -22,7 +19,7 @@ VALUES = np.random.default_rng(0).normal(size=(60, 4)).round(3)
 TABLE = pa.table({"v": VALUES.tolist(), "x": VALUES.sum(axis=1), "y": (VALUES[:, 0] > 0).astype(np.int64)})
 
 
-def test_elements_are_those_on_a_cpu(stand_in: object) -> None:
+def test_elements_are_those_on_a_cpu(stand_in):
     for lists in (
         pa.array([[1.5, 2.0], [3.0, -1.0]], pa.list_(pa.float32())),
         pa.array([[1, 2], [3, 4]], pa.list_(pa.int16())),
@@ -33,14 +30,14 @@ def test_elements_are_those_on_a_cpu(stand_in: object) -> None:
         assert frames.to_arrow(found).equals(frames.to_arrow(expected))
 
 
-def test_a_vector_is_packed_as_on_a_cpu(stand_in: object) -> None:
+def test_a_vector_is_packed_as_on_a_cpu(stand_in):
     for columns in ({"a": [1.0, 2.0], "b": [3.0, 4.0]}, {"a": [1.0, None, None], "b": [2.0, 3.0, None]}):
         table = pa.table(columns)
         found, expected = (pack(frames.from_arrow(table, kind), ["a", "b"], "v") for kind in ("gpu", "cpu"))
         assert frames.to_arrow(found.to_frame()).equals(frames.to_arrow(expected.to_frame()))
 
 
-def test_stages_give_what_they_give_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+def test_stages_give_what_they_give_on_a_cpu(gpu, cpu, subtests):
     for stage in (
         st.StandardScaler("v", with_mean=True),
         st.Normalizer("v"),

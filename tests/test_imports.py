@@ -1,7 +1,5 @@
 """Light use stays light: what a fresh interpreter imports, and what scoring needs."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json
@@ -108,9 +106,7 @@ print(json.dumps(model.transform(rows).to_arrow()["prediction"].to_pylist()))
 
 @pytest.mark.thorough
 def test_a_model_scores_where_no_cluster_library_is_installed(local: Engine, tmp_path: Path) -> None:
-    table = pa.table(
-        {"x": [float(i) for i in range(60)], "c": ["a", "b", None] * 20, "y": [2.0 * i for i in range(60)]}
-    )
+    table = pa.table({"x": [1.0 * i for i in range(60)], "c": ["a", "b", None] * 20, "y": [2.0 * i for i in range(60)]})
     boosted = st.XGBoostRegressor("y", num_boost_round=5, min_child_weight=0)
     model = ps.Pipeline(st.Imputer("x"), st.StringIndexer("c"), boosted).fit(local.from_arrow(table))
     model.save(tmp_path / "model")

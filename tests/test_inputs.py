@@ -1,9 +1,6 @@
 """Data by the names of its files."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,6 +77,6 @@ def test_bad_records_of_what_is_no_text_are_refused(local, tmp_path):
             read(local, [str(tmp_path)], format=name, max_bad_records=1)
 
 
-def test_a_directory_that_does_not_say_it_is_whole_is_read_when_asked(local, tmp_path: Path):
+def test_a_directory_that_does_not_say_it_is_whole_is_read_when_asked(local, tmp_path):
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
     assert read(local, [str(tmp_path)], allow_unmanifested=True).count() == 2

@@ -1,7 +1,5 @@
 """A table of any library goes in by any door; what is none is refused with what is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw

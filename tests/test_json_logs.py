@@ -1,15 +1,11 @@
 """Logs as lines of JSON, which name the run and the task that they are of."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import penstock as ps
 from penstock.cli.commands import main
@@ -25,7 +21,7 @@ def _log(item: object) -> None:
     logger.warning("at work")
 
 
-def test_a_log_record_of_a_task_names_its_run_its_scan_and_its_fragment(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_record_of_a_task_names_its_run_its_scan_and_its_fragment(caplog):
     fragments = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1, 2]}), fragment_bytes=8).fragments
     assert len(fragments) == 2
     assert isinstance(fragments[0], Fragment)
@@ -40,7 +36,7 @@ def test_a_log_record_of_a_task_names_its_run_its_scan_and_its_fragment(caplog: 
     assert [getattr(record, "run_id", None) for record in caplog.records] == ["r1", None]
 
 
-def test_a_line_is_json_without_the_secrets_of_other_libraries() -> None:
+def test_a_line_is_json_without_the_secrets_of_other_libraries():
     stream = io.StringIO()
     with json_logs(stream):
         logging.getLogger("other").warning("cannot open %s", "s3://me:hunter2@bucket/a\n")
@@ -51,16 +47,14 @@ def test_a_line_is_json_without_the_secrets_of_other_libraries() -> None:
     assert lines[0]["message"].startswith("cannot open s3://me:***@bucket/a")
 
 
-def test_logs_are_as_before_when_it_is_left() -> None:
+def test_logs_are_as_before_when_it_is_left():
     before = logging.getLogger().handlers[:], logging.getLogger("penstock").level
     with json_logs(io.StringIO()):
         pass
     assert (logging.getLogger().handlers, logging.getLogger("penstock").level) == before
 
 
-def test_a_command_logs_what_it_does_as_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_logs_what_it_does_as_json(tmp_path, monkeypatch, capfd):
     pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "a.parquet")
     monkeypatch.chdir(tmp_path)  # where there are no alarms
     monkeypatch.setenv("PENSTOCK_LOG", "json")

@@ -1,9 +1,6 @@
 """A few rounds of `kill_runs`, which is to be run for hundreds; a pipeline that fits in no time."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,26 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 from kill_runs import NEVER, Workplace
 from kills import failures
+from small_projects import pipeline_module
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Expect("x < 90", action="quarantine"), st.Imputer("x"))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
+PIPELINE = pipeline_module(
+    'st.Expect("x < 90", action="quarantine"), st.Imputer("x")',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+)
 
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path: Path) -> None:
+def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path):
     (tmp_path / "quick.py").write_text(PIPELINE)
     x = np.arange(100.0)
     pq.write_table(pa.table({"x": x, "y": x}), tmp_path / "data")

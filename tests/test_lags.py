@@ -1,7 +1,5 @@
 """Lags, leads and differences are those of pandas, on every engine, and leave rows as they are."""
 
-from __future__ import annotations
-
 import datetime
 import gc
 import itertools

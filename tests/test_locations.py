@@ -1,7 +1,5 @@
 """Every way that takes a path: URLs of stores are refused alike, and file URLs are the paths they stand for."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable
@@ -12,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import artefact
@@ -21,7 +20,6 @@ from penstock.cli.project import load_pipeline
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
 from penstock.config.settings import Settings, read_yaml
 from penstock.core.locations import absolute_path, is_url
-from penstock.engines.base import Engine
 from penstock.engines.local import results
 from penstock.engines.settings import engine_settings
 from penstock.errors import ConfigError, IncompleteInputError, OutputError
@@ -30,20 +28,11 @@ from penstock.report import write_report
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.result import Evaluation
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    strategy: str = "mean"
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x", strategy=parameters.strategy))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x", strategy=parameters.strategy)',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+    parameters='strategy: str = "mean"',
+)
 TABLE = pa.table({"x": [1.0, None, 3.0] * 20, "y": [1.0, 2.0, 3.0] * 20})
 
 
@@ -135,9 +124,7 @@ STORES_TOO = {
 }  # fmt: skip
 
 
-def test_a_url_of_a_store_is_refused_alike_wherever_only_a_path_will_do(
-    project: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_url_of_a_store_is_refused_alike_wherever_only_a_path_will_do(project, subtests):
     before = listing(project)
     for door in (door for door in DOORS if door not in STORES_TOO):
         for where in ("s3://bucket/x", "memory://x", "HDFS://name/x", "zip://a::s3://b"):
@@ -149,7 +136,7 @@ def test_a_url_of_a_store_is_refused_alike_wherever_only_a_path_will_do(
                 assert listing(project) == before
 
 
-def test_a_url_that_pathlib_folded_is_refused(project: Path, subtests: pytest.Subtests) -> None:
+def test_a_url_that_pathlib_folded_is_refused(project, subtests):
     before = listing(project)
     for door in (door for door in DOORS if not door.endswith(("PATH.py", "--engine"))):
         for where in ("s3:/bucket/x", "file:/localhost/x"):
@@ -159,7 +146,7 @@ def test_a_url_that_pathlib_folded_is_refused(project: Path, subtests: pytest.Su
                 assert listing(project) == before
 
 
-def test_what_no_path_can_be_is_refused(subtests: pytest.Subtests) -> None:
+def test_what_no_path_can_be_is_refused(subtests):
     for where, message in (
         ("", "is '', expected a path"),
         (b"model", "is b'model', expected a path"),
@@ -180,7 +167,7 @@ def test_what_no_path_can_be_is_refused(subtests: pytest.Subtests) -> None:
                 engine_here().read_parquet([where])
 
 
-def test_a_file_url_is_the_path_that_it_stands_for(tmp_path: Path) -> None:
+def test_a_file_url_is_the_path_that_it_stands_for(tmp_path):
     path = tmp_path / "a b%c#d?e"
     escaped = path.as_uri().removeprefix("file://")
     for url in ("file://{}", "FILE://{}", "file://localhost{}", "file:{}", "local://{}", "file:///{}"):
@@ -188,7 +175,7 @@ def test_a_file_url_is_the_path_that_it_stands_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_file_urls_go_wherever_paths_go(project: Path) -> None:
+def test_file_urls_go_wherever_paths_go(project):
     def url(name: str) -> str:
         return (project / name).as_uri()
 
@@ -216,7 +203,7 @@ def test_file_urls_go_wherever_paths_go(project: Path) -> None:
     assert not [name for name in listing(project) if ":" in name]
 
 
-def test_an_output_under_a_file_url_is_no_way_round_the_check_of_inputs(project: Path) -> None:
+def test_an_output_under_a_file_url_is_no_way_round_the_check_of_inputs(project):
     data = engine_here().read_parquet("data")
     for target in ((project / "data").as_uri(), f"/{project}/data", "data"):
         with pytest.raises(ConfigError, match="its own input"):
@@ -228,7 +215,7 @@ def test_an_output_under_a_file_url_is_no_way_round_the_check_of_inputs(project:
         fit(out="m", score=(project / "m" / "s").as_uri())
 
 
-def test_a_staging_dir_may_be_relative_and_a_file_url(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_staging_dir_may_be_relative_and_a_file_url(project, monkeypatch):
     monkeypatch.setattr(results, "TABLE_BYTES", 0)
     (project / "tmp").mkdir()
     for where in ("tmp", (project / "tmp").as_uri()):
@@ -239,16 +226,14 @@ def test_a_staging_dir_may_be_relative_and_a_file_url(project: Path, monkeypatch
         TemporaryFolder(project / "no-such")
 
 
-def test_a_folder_with_a_colon_is_read_and_written_by_its_absolute_path(tmp_path: Path) -> None:
+def test_a_folder_with_a_colon_is_read_and_written_by_its_absolute_path(tmp_path):
     assert not is_url(str(tmp_path / "s3:/bucket"))
     model().save(tmp_path / "s3:" / "bucket")
     assert ps.PipelineModel.load(tmp_path / "s3:" / "bucket").digest == model().digest
     assert os.listdir(tmp_path) == ["s3:"]
 
 
-def test_relative_paths_are_those_of_the_driver_when_they_are_planned(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_paths_are_those_of_the_driver_when_they_are_planned(engine, tmp_path, monkeypatch):
     """The workers were started elsewhere, and the driver goes elsewhere before anything is read."""
     monkeypatch.chdir(tmp_path)
     for folder in ("data", "tmp", "elsewhere"):
@@ -270,15 +255,13 @@ def test_relative_paths_are_those_of_the_driver_when_they_are_planned(
     for data in read:
         assert data.to_arrow() == pa.concat_tables([TABLE, TABLE])
     assert [data.to_arrow().to_pydict() for data in texts] == [{"x": [1]}, {"x": [1]}]
-    assert files.to_arrow()["path"].to_pylist() == [
-        str(tmp_path / "data" / name) for name in ("a.parquet", "b.parquet")
-    ]
+    assert files.to_arrow()["path"].to_pylist() == [f"{tmp_path}/data/{name}" for name in ("a.parquet", "b.parquet")]
     files.select("content").to_arrow()
     read[0].write_parquet("out")
     assert pq.read_table(tmp_path / "elsewhere" / "out") == pa.concat_tables([TABLE, TABLE])
 
 
-def test_a_file_that_a_worker_does_not_see_is_told_with_its_host_and_directory(tmp_path: Path) -> None:
+def test_a_file_that_a_worker_does_not_see_is_told_with_its_host_and_directory(tmp_path):
     pq.write_table(TABLE, tmp_path / "a.parquet")
     data = engine_here().read_parquet(tmp_path / "a.parquet")
     (tmp_path / "a.parquet").unlink()

@@ -1,7 +1,5 @@
 """Queries of many columns take calls in proportion to them."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

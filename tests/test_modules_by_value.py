@@ -1,32 +1,18 @@
 """Modules that lie beside a pipeline: imported here, and there on workers that have no such folder."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from small_projects import pipeline_module
 
 from penstock.cli.project import load_pipeline
 from penstock.core import by_value
 from penstock.engines.base import Engine
 
-SOURCE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-def build(parameters):
-    return ps.Pipeline(st.Clip("x", lower=0))
-
-def evaluators(parameters):
-    return []
-"""
+SOURCE = pipeline_module('st.Clip("x", lower=0)')
 
 HELPERS = """
 import narwhals as nw

@@ -1,7 +1,5 @@
 """What a notebook shows of Penstock's objects: facts that are true, text that cannot act, and nothing read for it."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The notebooks: they run from the first cell to the last in a kernel of their own, and show what they promise."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

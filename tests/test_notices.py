@@ -1,7 +1,5 @@
 """Warnings, log records and lines of a terminal: each leaves by one door, which nothing goes around."""
 
-from __future__ import annotations
-
 import ast
 import logging
 from pathlib import Path
@@ -37,7 +35,7 @@ DOORS = {
 
 
 @pytest.mark.thorough
-def test_no_module_goes_around_a_door() -> None:
+def test_no_module_goes_around_a_door():
     for path in PACKAGE.rglob("*.py"):
         name = str(path.relative_to(PACKAGE))
         for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
@@ -50,7 +48,7 @@ def test_no_module_goes_around_a_door() -> None:
                     assert name in DOORS[function.attr], f"{name}, line {call.lineno}"
 
 
-def test_a_log_record_holds_no_secret_wherever_it_comes_from(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_record_holds_no_secret_wherever_it_comes_from(caplog):
     get_logger("penstock.test").warning("password=%s of %s: %s", "hunter2", HOSTILE, OSError(URL))
     (record,) = caplog.records
     assert "hunter2" not in f"{record.getMessage()} {record.args}"
@@ -58,7 +56,7 @@ def test_a_log_record_holds_no_secret_wherever_it_comes_from(caplog: pytest.LogC
     assert (record.pathname, record.name) == (__file__, "penstock.test")
 
 
-def test_a_level_that_is_not_logged_costs_no_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_level_that_is_not_logged_costs_no_text(caplog):
     class Costly:
         def __str__(self) -> str:
             raise AssertionError
@@ -68,16 +66,14 @@ def test_a_level_that_is_not_logged_costs_no_text(caplog: pytest.LogCaptureFixtu
     assert not caplog.records
 
 
-def test_a_warning_names_its_place_and_no_secret() -> None:
+def test_a_warning_names_its_place_and_no_secret():
     with pytest.warns(UserWarning, match=r"^left out: s3://me:\*\*\*@bucket/a.parquet$") as caught:
         warn(f"left out: {URL}")
     assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("other", ["extra", "missing"])
-def test_reading_files_that_differ_tells_of_them_without_their_password(
-    other: str, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_reading_files_that_differ_tells_of_them_without_their_password(other, caplog, recwarn):
     import fsspec
 
     folder = f"memory://me:hunter2@{other}"
@@ -123,9 +119,7 @@ RESULTS = {
 }  # fmt: skip
 
 
-def test_no_result_acts_on_the_terminal_that_shows_it(
-    capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests
-) -> None:
+def test_no_result_acts_on_the_terminal_that_shows_it(capsys, subtests):
     for name, result in RESULTS.items():
         with subtests.test(name):
             show(result, PlainConsole())
@@ -136,7 +130,7 @@ def test_no_result_acts_on_the_terminal_that_shows_it(
             assert "hunter2" not in out
 
 
-def test_no_line_of_progress_acts_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_line_of_progress_acts_on_the_terminal(capsys):
     progress = RichProgress()
     with progress.track(HOSTILE, 1) as track:
         track.advance(detail=HOSTILE)
@@ -148,7 +142,7 @@ def test_no_line_of_progress_acts_on_the_terminal(capsys: pytest.CaptureFixture[
     assert "s3://me:***@bucket" in err
 
 
-def test_a_plan_has_a_line_for_each_of_its_facts_whatever_columns_are_called() -> None:
+def test_a_plan_has_a_line_for_each_of_its_facts_whatever_columns_are_called():
     import penstock.stages as st
 
     name = "x\nfit on nothing\x1b[2J"

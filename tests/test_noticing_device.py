@@ -6,8 +6,6 @@ read; how often, with rounds and fragments.
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -334,9 +332,7 @@ def as_table(value: Any) -> pa.Table:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("stages", TRAINED.values(), ids=TRAINED)
-def test_a_trainer_leaves_rows_on_the_device_and_learns_what_it_does_on_a_cpu(
-    stages: tuple[Trainer, ...], gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
-) -> None:
+def test_a_trainer_leaves_rows_on_the_device_and_learns_what_it_does_on_a_cpu(stages, gpu, cpu, subtests):
     """To 1e-9, also on several ranks: sums are added up in another order."""
     for stage in stages:
         with subtests.test(repr(stage)):
@@ -353,9 +349,7 @@ def test_a_trainer_leaves_rows_on_the_device_and_learns_what_it_does_on_a_cpu(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("stages", OF_STATISTICS.values(), ids=OF_STATISTICS)
-def test_a_fit_from_statistics_leaves_rows_on_the_device(
-    stages: tuple[Trainer, ...], gpu: LocalEngine, subtests: pytest.Subtests
-) -> None:
+def test_a_fit_from_statistics_leaves_rows_on_the_device(stages, gpu, subtests):
     for stage in stages:
         with subtests.test(repr(stage)):
             data, device = fragments_of(gpu), NoticingDevice(ALLOWED, sizes_of(stage))
@@ -373,9 +367,7 @@ PREDICTING = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("stages", PREDICTING.values(), ids=PREDICTING)
-def test_predictions_are_made_on_the_device(
-    stages: tuple[Trainer, ...], gpu: LocalEngine, subtests: pytest.Subtests
-) -> None:
+def test_predictions_are_made_on_the_device(stages, gpu, subtests):
     for stage in stages:
         with subtests.test(repr(stage)):
             data, device = fragments_of(gpu), NoticingDevice(ALLOWED, sizes_of(stage))
@@ -390,9 +382,7 @@ KINDS = tuple(dict.fromkeys(map(type, EVALUATORS)))
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_evaluation_leaves_rows_on_the_device_and_is_that_of_a_cpu(
-    kind: type[Evaluator], gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests
-) -> None:
+def test_an_evaluation_leaves_rows_on_the_device_and_is_that_of_a_cpu(kind, gpu, cpu, subtests):
     data = fragments_of(gpu, scored())
     few = pa.concat_tables([scored().slice(0, 1)] * 2)  # of one class, too; and in cells that hold one number
     for evaluator in (each for each in EVALUATORS if type(each) is kind):
@@ -408,9 +398,7 @@ def test_an_evaluation_leaves_rows_on_the_device_and_is_that_of_a_cpu(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", [st.RankingEvaluator, st.MultilabelClassificationEvaluator])
-def test_lists_are_matched_on_the_host_and_give_what_they_give_on_a_cpu(
-    kind: Callable[..., Evaluator], gpu: LocalEngine, cpu: LocalEngine
-) -> None:
+def test_lists_are_matched_on_the_host_and_give_what_they_give_on_a_cpu(kind, gpu, cpu):
     evaluator = kind("list", prediction="found_list")
     with pytest.raises(UnexpectedTripError), NoticingDevice((READING_MORE, *ALLOWED), SIZES).watching():
         evaluator.evaluate(fragments_of(gpu, scored()))
@@ -447,7 +435,7 @@ BAD: tuple[tuple[Evaluator, str, Any], ...] = (
 
 
 @pytest.mark.thorough
-def test_bad_rows_are_refused_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, subtests: pytest.Subtests) -> None:
+def test_bad_rows_are_refused_as_on_a_cpu(gpu, cpu, subtests):
     whole = scored()
     for evaluator, column, value in BAD:
         with subtests.test(repr(evaluator), column=column, value=value):
@@ -462,7 +450,7 @@ def test_bad_rows_are_refused_as_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine, su
 
 
 @pytest.mark.thorough
-def test_replicates_and_slices_are_made_on_the_device(gpu: LocalEngine, cpu: LocalEngine) -> None:
+def test_replicates_and_slices_are_made_on_the_device(gpu, cpu):
     evaluator = st.RegressionEvaluator("y", prediction="x0", metrics="rmse")
     of_replicates = Allowed("statistics/aggregates.py:aggregate", "to_arrow", of_products, each_fold)
     device = NoticingDevice((of_replicates, *ALLOWED), SIZES)
@@ -482,7 +470,7 @@ DEALERS_ON_THE_HOST: tuple[Dealer, ...] = (
 
 
 @pytest.mark.thorough
-def test_rows_are_dealt_on_the_device(stand_in: None, subtests: pytest.Subtests) -> None:
+def test_rows_are_dealt_on_the_device(stand_in, subtests):
     whole = table().append_column(ROW, pa.array(np.arange(ROWS) + 2**40))
     there = frames.from_arrow(whole, "gpu")
     for dealer in DEALERS:
@@ -518,7 +506,7 @@ STATISTICS: tuple[Statistic, ...] = (
 )
 
 
-def test_a_statistic_leaves_rows_on_the_device(stand_in: None, subtests: pytest.Subtests) -> None:
+def test_a_statistic_leaves_rows_on_the_device(stand_in, subtests):
     frame = frames.from_arrow(scored(), "gpu")
     assert frames.is_gpu(frame)
     for statistic in STATISTICS:
@@ -528,9 +516,7 @@ def test_a_statistic_leaves_rows_on_the_device(stand_in: None, subtests: pytest.
         ScoresByClass(("p", "y"), 50).summarise(frame)  # which tells rows apart by their class on the host
 
 
-def test_a_sketch_is_that_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
-    stand_in: None, subtests: pytest.Subtests
-) -> None:
+def test_a_sketch_is_that_of_a_cpu_to_the_bit_where_its_functions_are_numpys(stand_in, subtests):
     parts = scored(), scored().slice(7, 0)
     for statistic in SKETCHES:
         with subtests.test(repr(statistic)):
@@ -541,7 +527,7 @@ def test_a_sketch_is_that_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
             assert of_gpu == of_cpu
 
 
-def test_no_trip_is_allowed_that_all_rows_could_make() -> None:
+def test_no_trip_is_allowed_that_all_rows_could_make():
     sizes = sizes_of(KMEANS[0])
     for allowed in ALLOWED[1:]:
         assert allowed.most(sizes) < ROWS / FRAGMENTS, allowed
@@ -550,14 +536,14 @@ def test_no_trip_is_allowed_that_all_rows_could_make() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("stage", [st.KMeans("x0"), st.GaussianMixture("x0")], ids=lambda stage: type(stage).__name__)
-def test_a_rank_without_rows_takes_part(stage: Trainer, gpu: LocalEngine) -> None:
+def test_a_rank_without_rows_takes_part(stage, gpu):
     data = gpu.from_arrow(pa.table({"x0": [0.0, 1.0, 9.0]}))
     [expected] = LocalGang(1).train(stage, data)
     assert LocalGang(5).train(stage, data) == [expected] * 5
 
 
 @pytest.mark.thorough
-def test_moments_of_classes_are_those_of_a_cpu(stand_in: None, subtests: pytest.Subtests) -> None:
+def test_moments_of_classes_are_those_of_a_cpu(stand_in, subtests):
     labels = pa.array([0, 0, 1, None, 1, 0], pa.int64()).take(pa.array(np.arange(ROWS) % 6))
     signs = pa.array(np.where(np.arange(ROWS) % 7 < 3, -1.0, 1.0))  # of zeros too, which are one class
     kinds = pa.int64(), pa.bool_(), pa.string(), pa.float64(), pa.float32()
@@ -580,7 +566,7 @@ def test_moments_of_classes_are_those_of_a_cpu(stand_in: None, subtests: pytest.
                 np.testing.assert_allclose(of_gpu[name], of_cpu[name], rtol=1e-12)
 
 
-def test_moments_of_too_many_classes_are_refused_before_these_leave_the_device(stand_in: None) -> None:
+def test_moments_of_too_many_classes_are_refused_before_these_leave_the_device(stand_in):
     device = NoticingDevice(ALLOWED, sizes_of(KMEANS[0]))
     given = frames.from_arrow(table().set_column(4, "y", pa.array(np.arange(ROWS))), "gpu")
     with device.watching(), pytest.raises(DataValueError, match="6000 or more distinct values"):
@@ -606,7 +592,7 @@ UNASKED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def test_what_crosses_unasked_fails_where_it_does(stand_in: None, subtests: pytest.Subtests) -> None:
+def test_what_crosses_unasked_fails_where_it_does(stand_in, subtests):
     there = cudf.to_device(np.arange(3.0))
     for way, unasked in UNASKED.items():
         refused = pytest.raises(UnexpectedTripError, match=f"numbers by {way}: no trip by this way is allowed")
@@ -615,14 +601,14 @@ def test_what_crosses_unasked_fails_where_it_does(stand_in: None, subtests: pyte
 
 
 @pytest.mark.thorough
-def test_a_failure_names_the_line_of_penstock(gpu: LocalEngine) -> None:
+def test_a_failure_names_the_line_of_penstock(gpu):
     allowed = tuple(each for each in ALLOWED if each.way != "__float__")
     line = r"penstock/stages/training/clustering/_clusters\.py:\d+, in PlainClusters\.__init__: 1 numbers by __float__"
     with pytest.raises(UnexpectedTripError, match=line), watching(KMEANS[0], "train", watched(allowed)):
         train(KMEANS[0], gpu)
 
 
-def test_a_trip_that_is_too_large_or_one_too_many_fails(stand_in: None) -> None:
+def test_a_trip_that_is_too_large_or_one_too_many_fails(stand_in):
     allowed = (Allowed("frames/", "to_host", lambda _: 3, lambda _: 2),)
     large, small = cudf.to_device(np.ones(4)), cudf.to_device(np.ones(3))
     with pytest.raises(UnexpectedTripError, match="4 numbers by to_host: at most 3"), watched(allowed).watching():
@@ -634,13 +620,13 @@ def test_a_trip_that_is_too_large_or_one_too_many_fails(stand_in: None) -> None:
     assert [trip.numbers for trip in device.trips] == [3, 3, 3]
 
 
-def test_a_trip_whose_failure_is_caught_fails_at_the_end(stand_in: None) -> None:
+def test_a_trip_whose_failure_is_caught_fails_at_the_end(stand_in):
     there = cudf.to_device(np.ones(3))
     with pytest.raises(UnexpectedTripError, match="tolist"), watched().watching(), suppress(UnexpectedTripError):
         there.tolist()
 
 
-def test_what_stays_on_the_device_is_no_trip(stand_in: None) -> None:
+def test_what_stays_on_the_device_is_no_trip(stand_in):
     there, device = cudf.to_device(np.ones((2, 3))), watched()
     with device.watching():
         there += np.arange(3, like=there)

@@ -1,7 +1,5 @@
 """How often a fit goes from one file of Penstock to another: what a reader has to follow, counted as calls."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections import Counter

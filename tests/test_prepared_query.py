@@ -1,7 +1,5 @@
 """A query that is planned once gives what it gives each frame by itself, and takes no frame of another schema."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Pipeline modules by name, and their parameters."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 import sys
@@ -18,7 +16,6 @@ from penstock.pipeline import Pipeline
 from penstock.stages import Clip
 
 SOURCE = """
-from __future__ import annotations
 from typing import Literal
 import penstock as ps
 from penstock import stages as st

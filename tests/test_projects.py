@@ -1,7 +1,5 @@
 """A new project runs as it is, and what a project has is listed without running it."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A challenger against the champion: what is promoted, from the command line and from Python, and by two at once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Real data, where it lies beside the checkout: fit, evaluate, save, load and score, and what is read of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

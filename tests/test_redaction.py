@@ -1,7 +1,5 @@
 """What texts lose before they leave: secrets, and characters that a terminal obeys."""
 
-from __future__ import annotations
-
 import base64
 import time
 from itertools import permutations, product

@@ -1,7 +1,5 @@
 """Models that learn on: from new rows alone, by merging, and by days."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Vocabularies that append: codes that were given never change."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trainers that go on from what they have learned, held to the libraries that can do it too."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -429,9 +427,7 @@ def test_a_generalised_linear_model_reaches_the_optimum_of_the_new_rows(local):
 
 
 def test_coefficients_that_give_impossible_means_are_not_begun_with(local):
-    old, new = (
-        pa.table({"x": x, "n": [1.0 + 2.0 * abs(value) for value in x]}) for x in ([0.0, 1.0, 2.0], [-3.0, -1.0, 0.0])
-    )
+    old, new = (pa.table({"x": x, "n": [1.0 + 2.0 * abs(v) for v in x]}) for x in ([0.0, 1.0, 2.0], [-3.0, -1.0, 0.0]))
     stage = st.GeneralizedLinearRegression("n", features=["x"], family="poisson", link="identity")
     model = warm(fit(local, stage, rows=old), local, new)  # 1 + 2 x is negative there
     assert [*model.fitted[0]["coefficients"], model.fitted[0]["intercept"]] == pytest.approx([-2.0, 1.0])

@@ -1,7 +1,5 @@
 """Ranks that cannot be are refused when a fit is planned, by whatever fits: before anything is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

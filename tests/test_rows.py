@@ -1,7 +1,5 @@
 """`PipelineModel.predict`: one row, or a few, without an engine."""
 
-from __future__ import annotations
-
 import datetime
 import pickle
 from concurrent.futures import ThreadPoolExecutor

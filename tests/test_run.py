@@ -1,7 +1,5 @@
 """Jobs, on a small pipeline whose results are known in closed form."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

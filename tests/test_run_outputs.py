@@ -1,7 +1,5 @@
 """The outputs of one job, model, scores with their quarantine, and page: they appear together or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable
@@ -62,7 +60,7 @@ def runs() -> dict[str, str]:
     return found
 
 
-def test_all_outputs_of_a_fit_name_its_run_and_a_quarantine_goes_with_its_scores(project: Path) -> None:
+def test_all_outputs_of_a_fit_name_its_run_and_a_quarantine_goes_with_its_scores(project):
     for limit, outputs in ((0.5, OUTPUTS), (1.0, OUTPUTS[:3])):
         fitted = fit(limit=limit)
         assert fitted.scored is not None
@@ -74,9 +72,7 @@ def broken(*_: object, **__: object) -> Any:
     raise OutputError("broken")
 
 
-def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
-    project: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(project, subtests):
     places = {"page": (jobs, "seal_page"), "scores": (StagedDataset, "seal"), "count": (jobs, "row_log")}
     for earlier in (False, True):
         if earlier:
@@ -105,7 +101,7 @@ def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list
     return done
 
 
-def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_fits_on_the_same_outputs_one_wins_whole(project, monkeypatch):
     fit(limit=0.5)
     quick = overtaking(monkeypatch, lambda: fit(limit=0.5, seed=8))
     with pytest.raises(CommitConflictError, match="now holds the output of run"):
@@ -113,7 +109,7 @@ def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypat
     assert runs() == dict.fromkeys(OUTPUTS, quick[0].scored.run_id)
 
 
-def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project, monkeypatch):
     first = fit()
     overtaking(monkeypatch, lambda: Path("out/page.html").write_text("by hand"))
     with pytest.raises(CommitConflictError, match=r"page\.html now holds a file"):
@@ -124,9 +120,7 @@ def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, mon
     assert set(runs().values()) == {first.scored.run_id}
 
 
-def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old_model(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old_model(project, monkeypatch):
     fit()
     seal = StagedDataset.seal
 
@@ -141,7 +135,7 @@ def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old
     assert len(set(runs().values())) == 1
 
 
-def test_a_page_inside_the_model_or_over_the_data_is_refused(project: Path) -> None:
+def test_a_page_inside_the_model_or_over_the_data_is_refused(project):
     data = Path("data.parquet").read_bytes()
     with pytest.raises(ConfigError, match="its own input"):
         fit(report="data.parquet")
@@ -156,7 +150,7 @@ def test_a_page_inside_the_model_or_over_the_data_is_refused(project: Path) -> N
     assert runs() == before
 
 
-def test_an_evaluation_that_fails_keeps_the_page_of_the_last(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_that_fails_keeps_the_page_of_the_last(project, monkeypatch):
     fit()
     before = runs()
     monkeypatch.setattr(jobs, "seal_page", broken)

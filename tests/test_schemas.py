@@ -1,7 +1,5 @@
 """Types have one spelling, and files that disagree are joined without loss or refused by name."""
 
-from __future__ import annotations
-
 import itertools
 
 import pyarrow as pa

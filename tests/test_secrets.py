@@ -1,7 +1,5 @@
 """A secret through every option that can hold one, looked for everywhere that texts come out."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import pickle
@@ -84,7 +82,7 @@ def texts(error: BaseException) -> str:
 
 
 @pytest.mark.usefixtures("refusing")
-def test_no_reader_shows_the_secrets_of_its_storage_options_though_the_store_does(subtests: pytest.Subtests) -> None:
+def test_no_reader_shows_the_secrets_of_its_storage_options_though_the_store_does(subtests):
     options = {"key": "me", "secret": SECRET, "client_kwargs": {"headers": {"Authorization": f"Token {SECRET}"}}}
     for reader, folder in itertools.product(READERS, ("forbidden", "broken", "late")):
         with subtests.test(reader, folder=folder):
@@ -95,7 +93,7 @@ def test_no_reader_shows_the_secrets_of_its_storage_options_though_the_store_doe
             assert SECRET not in texts(caught.value)
 
 
-def test_no_reader_shows_the_password_of_a_path_though_the_store_does(subtests: pytest.Subtests) -> None:
+def test_no_reader_shows_the_password_of_a_path_though_the_store_does(subtests):
     for reader in READERS:
         with subtests.test(reader=reader):
             folder = f"memory://me:{SECRET}@nowhere/{reader}"
@@ -111,9 +109,7 @@ def test_no_reader_shows_the_password_of_a_path_though_the_store_does(subtests: 
 
 
 @pytest.mark.thorough
-def test_no_target_of_an_output_is_shown_with_its_secret(
-    subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_target_of_an_output_is_shown_with_its_secret(subtests, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     data = LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0]}))
     for url, write in itertools.product(URLS, (data.write_parquet, Pipeline(st.Imputer("x")).fit(data).save)):
@@ -123,7 +119,7 @@ def test_no_target_of_an_output_is_shown_with_its_secret(
             assert SECRET not in texts(caught.value)
 
 
-def test_no_address_of_a_scheduler_is_shown_with_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_address_of_a_scheduler_is_shown_with_its_secret(monkeypatch):
     cluster = pytest.importorskip("penstock.engines.dask.session")
 
     def refuse(address: str, **options: object) -> None:
@@ -155,9 +151,7 @@ OPTIONS = [
 
 
 @pytest.mark.thorough
-def test_no_option_of_the_command_line_is_printed_with_its_secret(
-    project: Path, subtests: pytest.Subtests, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_option_of_the_command_line_is_printed_with_its_secret(project, subtests, capfd):
     for option, url in zip(OPTIONS, itertools.cycle(URLS), strict=False):
         given = {"--data": f"memory://me:{SECRET}@store/data.parquet", "--out": "model", "--device": "cpu", option: url}
         pipeline, conf = given.pop("PIPELINE", "line"), given.pop("CONF", None)
@@ -175,9 +169,7 @@ def test_no_option_of_the_command_line_is_printed_with_its_secret(
 
 
 @pytest.mark.thorough
-def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(
-    project: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(project, capfd, caplog):
     caplog.set_level(logging.DEBUG)
     data = f"memory://me:{SECRET}@store/data.parquet"
     outputs = ["--out", "model", "--score", "scored", "--report", "report.html", "--slice", "half"]
@@ -195,7 +187,7 @@ def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(
 
 
 @pytest.mark.thorough
-def test_nothing_that_an_etl_job_prints_holds_a_secret(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_that_an_etl_job_prints_holds_a_secret(project, capfd):
     Path("pipelines/copy.py").write_text("def run(inputs, parameters):\n    return {'rows': inputs['rows']}\n")
     data, common = f"rows=memory://me:{SECRET}@store/data.parquet", ["--device", "cpu", "--out", "rows=out"]
     assert main(["run", "copy", "--in", data, *common]) == 0

@@ -1,7 +1,5 @@
 """Columns chosen by what they are."""
 
-from __future__ import annotations
-
 import pickle
 
 import pyarrow as pa
@@ -13,7 +11,7 @@ from penstock.errors import ConfigError, SchemaError
 SCHEMA = pa.schema({"id": pa.int64(), "x": pa.float32(), "b": pa.bool_(), "s": pa.string(), "d": pa.date32()})
 
 
-def test_selectors_combine_as_sets_in_the_order_of_the_schema() -> None:
+def test_selectors_combine_as_sets_in_the_order_of_the_schema():
     for selector, expected in [
         (cs.numeric(), ["id", "x", "b"]),
         (cs.string(), ["s"]),
@@ -30,12 +28,12 @@ def test_selectors_combine_as_sets_in_the_order_of_the_schema() -> None:
         assert selector.resolve(SCHEMA) == expected
 
 
-def test_names_keep_the_order_in_which_they_are_given_and_one_is_a_list_of_one() -> None:
+def test_names_keep_the_order_in_which_they_are_given_and_one_is_a_list_of_one():
     assert cs.resolve(["s", "id"], SCHEMA, "Stage") == ("s", "id")
     assert cs.resolve("x", SCHEMA, "Stage") == ("x",)
 
 
-def test_a_name_that_is_not_there_or_given_twice_and_no_name_are_refused() -> None:
+def test_a_name_that_is_not_there_or_given_twice_and_no_name_are_refused():
     with pytest.raises(SchemaError, match="Did you mean 'id'") as caught:
         cs.resolve(["x", "ids"], SCHEMA, "Stage")
     assert (caught.value.stage, caught.value.column) == ("Stage", "ids")
@@ -45,6 +43,6 @@ def test_a_name_that_is_not_there_or_given_twice_and_no_name_are_refused() -> No
         cs.resolve(["x", "x"], SCHEMA, "Stage")
 
 
-def test_a_selector_is_pickled() -> None:
+def test_a_selector_is_pickled():
     selector = pickle.loads(pickle.dumps((cs.numeric() | "s") & ~cs.named("id")))
     assert selector.resolve(SCHEMA) == ["x", "b", "s"]

@@ -1,7 +1,5 @@
 """Test servers: none outlives its tests, however they end."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
@@ -35,7 +33,7 @@ SAID = "processes (.*) listen"
 
 @pytest.mark.faults
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_server_ends_with_the_process_of_its_tests(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_server_ends_with_the_process_of_its_tests(number, tmp_path):
     command = [sys.executable, "-c", TESTS, str(Path(__file__).parent), str(tmp_path / "log"), "-c", FAMILY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as tests:
         assert tests.stdout is not None
@@ -46,19 +44,19 @@ def test_a_server_ends_with_the_process_of_its_tests(number: signal.Signals, tmp
 
 
 @pytest.mark.parametrize("how", ["", "deaf"])
-def test_a_server_ends_with_its_block_also_where_it_does_not_want_to(how: str, tmp_path: Path) -> None:
+def test_a_server_ends_with_its_block_also_where_it_does_not_want_to(how, tmp_path):
     with serving([sys.executable, "-c", FAMILY, how], tmp_path / "log", grace=0.2) as server:
         running = server.says(SAID)
     until_ended(map(int, running.split(",")))
 
 
-def test_workers_end_also_where_their_server_did_before(tmp_path: Path) -> None:
+def test_workers_end_also_where_their_server_did_before(tmp_path):
     with serving([sys.executable, "-c", FAMILY, "brief"], tmp_path / "log") as server:
         server.guard.wait()  # without a request to end
         until_ended(map(int, server.says(SAID).split(",")))
 
 
-def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_says_why(tmp_path):
     with (
         pytest.raises(RuntimeError, match=r"no server listens: .*no such port"),
         serving([sys.executable, "-c", "raise SystemExit('no such port')"], tmp_path / "log") as server,
@@ -71,7 +69,7 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
         server.wait_until(lambda: False)
 
 
-def test_a_server_has_the_folder_and_the_variables_that_it_is_given(tmp_path: Path) -> None:
+def test_a_server_has_the_folder_and_the_variables_that_it_is_given(tmp_path):
     code = "import os; print('in', os.getcwd(), os.environ['WHO'], 'HOME' in os.environ, flush=True)"
     with serving([sys.executable, "-c", code], tmp_path / "log", cwd=tmp_path, env={"WHO": "me"}) as server:
         assert server.says("in (.*)") == f"{tmp_path} me False"

@@ -1,7 +1,5 @@
 """One value where several are taken: it stands for a list of one, or is refused by the name of its parameter."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect
@@ -184,9 +182,7 @@ def subclasses(kind: type) -> set[type]:
 def test_of_a_function_one_value_is_a_list_of_it(subtests, tmp_path):
     known = calls(tmp_path)
     asked = {each.__qualname__: each for each in public() if several_of(each)}
-    assert {
-        name for name, each in asked.items() if not each.__module__.startswith(OF_AUTHORS)
-    } <= known.keys() | NOT_CALLED
+    assert {n for n, each in asked.items() if not each.__module__.startswith(OF_AUTHORS)} <= known.keys() | NOT_CALLED
     for name, call in known.items():
         for parameter in several_of(asked[name]):
             of_numbers = re.search("int|float|bool|Any", parameter.annotation)

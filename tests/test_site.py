@@ -1,7 +1,5 @@
 """The documentation as a site: its generated pages say what is so; the build, in `make check`, looks at its links."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from pathlib import Path

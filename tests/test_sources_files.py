@@ -1,7 +1,5 @@
 """Paths to files: what a name, a glob, a directory or a URL stands for, and when a directory is refused."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather, orc
 
-from penstock.engines.base import Engine
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
 from penstock.io.sinks import file_entry
 from penstock.io.sources.files import InputFile, Storage, corrupt, detect
@@ -51,7 +48,7 @@ def output(target: Path, *contents: str) -> None:
 # Names
 
 
-def test_a_file_is_itself_whatever_its_suffix(tmp_path: Path) -> None:
+def test_a_file_is_itself_whatever_its_suffix(tmp_path):
     make(tmp_path, "with space.bin")
     path = tmp_path / "with space.bin"
     found = os.stat(path)
@@ -60,7 +57,7 @@ def test_a_file_is_itself_whatever_its_suffix(tmp_path: Path) -> None:
         assert (file.path, file.size, file.mtime) == (str(path), found.st_size, found.st_mtime)
 
 
-def test_a_glob_is_sorted_and_leaves_hidden_files_out_unless_it_asks_for_them(tmp_path: Path) -> None:
+def test_a_glob_is_sorted_and_leaves_hidden_files_out_unless_it_asks_for_them(tmp_path):
     make(tmp_path, "b.pq", "a.pq", "_hidden.pq", ".dot.pq", "c[1].pq", "x/1/d.pq")
     for pattern, expected in (
         ("[a-b].pq", ["a.pq", "b.pq"]),
@@ -74,7 +71,7 @@ def test_a_glob_is_sorted_and_leaves_hidden_files_out_unless_it_asks_for_them(tm
     assert names(expand(listed, (".pq",), LOCAL), tmp_path) == ["b.pq", "a.pq"]
 
 
-def test_nothing_that_matches_names_the_pattern_the_directory_and_what_is_near(tmp_path: Path) -> None:
+def test_nothing_that_matches_names_the_pattern_the_directory_and_what_is_near(tmp_path):
     make(tmp_path, "clicks-2024.pq", "trips.pq")
     with pytest.raises(MissingInputError, match="working directory") as caught:
         expand(str(tmp_path / "click-2024.pq"), (".pq",), LOCAL)
@@ -91,7 +88,7 @@ def test_nothing_that_matches_names_the_pattern_the_directory_and_what_is_near(t
         expand(tmp_path / "empty", (".pq",), LOCAL)
 
 
-def test_hidden_files_are_not_shown_for_a_name_that_is_not_hidden(tmp_path: Path) -> None:
+def test_hidden_files_are_not_shown_for_a_name_that_is_not_hidden(tmp_path):
     make(tmp_path, ".near.pq", "else.csv")
     for name, shown in (("near.pq", "else.csv"), (".nearer.pq", ".near.pq")):
         with pytest.raises(MissingInputError) as caught:
@@ -100,7 +97,7 @@ def test_hidden_files_are_not_shown_for_a_name_that_is_not_hidden(tmp_path: Path
         assert (".near.pq" in str(caught.value.hint)) == name.startswith(".")
 
 
-def test_a_wrong_folder_shows_the_one_that_it_is_most_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_folder_shows_the_one_that_it_is_most_like(tmp_path, monkeypatch):
     for folder in (tmp_path, tmp_path / "data"):
         (folder / "samples" / "clicks").mkdir(parents=True)
         make(folder, "clicks.pq")
@@ -112,7 +109,7 @@ def test_a_wrong_folder_shows_the_one_that_it_is_most_like(tmp_path: Path, monke
         assert str(caught.value.hint).startswith(f"Near it: {where}"), path
 
 
-def test_no_path_at_all_is_refused() -> None:
+def test_no_path_at_all_is_refused():
     with pytest.raises(ConfigError, match="no path is given"):
         expand([], (".pq",), LOCAL)
 
@@ -120,14 +117,14 @@ def test_no_path_at_all_is_refused() -> None:
 # Directories
 
 
-def test_a_directory_without_a_marker_is_refused(tmp_path: Path) -> None:
+def test_a_directory_without_a_marker_is_refused(tmp_path):
     make(tmp_path, "a.pq", "b.pq")
     with pytest.raises(IncompleteInputError, match=r"neither a Penstock manifest nor a _SUCCESS.*2 file") as caught:
         expand(tmp_path, (".pq",), LOCAL)
     assert "allow_unmanifested=True" in str(caught.value.hint)
 
 
-def test_the_marker_of_spark_makes_a_directory_whole_and_the_debris_of_a_job_is_refused_always(tmp_path: Path) -> None:
+def test_the_marker_of_spark_makes_a_directory_whole_and_the_debris_of_a_job_is_refused_always(tmp_path):
     make(tmp_path, "part-1.pq", "_SUCCESS")
     assert names(expand(tmp_path, (".pq",), LOCAL), tmp_path) == ["part-1.pq"]
     make(tmp_path, "_temporary/0/part-2.pq")
@@ -136,14 +133,14 @@ def test_the_marker_of_spark_makes_a_directory_whole_and_the_debris_of_a_job_is_
             expand(tmp_path, (".pq",), LOCAL, allow_unmanifested=allow)
 
 
-def test_a_manifest_gives_files_in_its_order_with_hashes(tmp_path: Path) -> None:
+def test_a_manifest_gives_files_in_its_order_with_hashes(tmp_path):
     output(tmp_path / "out", "b.pq", "a.pq", "notes.txt")
     found = expand(tmp_path / "out", (".pq",), LOCAL)
     assert names(found, tmp_path / "out") == ["b.pq", "a.pq"]
     assert all(len(file.sha256 or "") == 64 for file in found)
 
 
-def test_a_directory_that_may_not_be_read_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_may_not_be_read_is_an_input_error(tmp_path, monkeypatch):
     make(tmp_path, "shut/_SUCCESS")
 
     def refuses(path: str) -> list[str]:
@@ -158,7 +155,7 @@ def test_a_directory_that_may_not_be_read_is_an_input_error(tmp_path: Path, monk
 # Hive
 
 
-def test_folders_become_keys(tmp_path: Path) -> None:
+def test_folders_become_keys(tmp_path):
     make(tmp_path, "_SUCCESS", "_day=1/a.pq", "year=2024/city=S%C3%A3o/a.pq")
     make(tmp_path, "year=2025/city=__HIVE_DEFAULT_PARTITION__/a.pq")
     underscored, first, second = expand(tmp_path, (".pq",), LOCAL)
@@ -167,7 +164,7 @@ def test_folders_become_keys(tmp_path: Path) -> None:
     assert second.keys == (("year", "2025"), ("city", None))
 
 
-def test_keys_are_numbers_only_where_nothing_is_lost(subtests: pytest.Subtests) -> None:
+def test_keys_are_numbers_only_where_nothing_is_lost(subtests):
     for values, expected in (
         (["1", "-20", None], "int64"),
         ([None], "int64"),
@@ -198,14 +195,14 @@ def put(filesystem: fsspec.AbstractFileSystem, *paths: str) -> None:
         filesystem.pipe_file(f"/penstock/{path}", b"x")
 
 
-def test_a_glob_of_a_store_is_sorted(memory: fsspec.AbstractFileSystem) -> None:
+def test_a_glob_of_a_store_is_sorted(memory):
     put(memory, "b.pq", "a.pq", "_c.pq", "a.txt")
     found = expand("memory://penstock/*.pq", (".pq",), LOCAL)
     assert [file.path for file in found] == ["memory:///penstock/a.pq", "memory:///penstock/b.pq"]
     assert all(file.size == 1 and file.mtime > 0 for file in found)
 
 
-def test_nothing_that_matches_in_a_store_shows_what_is_near_there(memory: fsspec.AbstractFileSystem) -> None:
+def test_nothing_that_matches_in_a_store_shows_what_is_near_there(memory):
     put(memory, "clicks.pq")
     with pytest.raises(MissingInputError) as caught:
         expand("memory://penstock/click.pq", (".pq",), LOCAL)
@@ -213,7 +210,7 @@ def test_nothing_that_matches_in_a_store_shows_what_is_near_there(memory: fsspec
     assert "clicks.pq" in str(caught.value.hint)
 
 
-def test_a_directory_of_a_store_needs_a_marker(memory: fsspec.AbstractFileSystem) -> None:
+def test_a_directory_of_a_store_needs_a_marker(memory):
     put(memory, "d/a.pq")
     with pytest.raises(IncompleteInputError, match="neither a Penstock manifest nor a _SUCCESS"):
         expand("memory://penstock/d", (".pq",), LOCAL)
@@ -235,9 +232,7 @@ CHANGES: dict[str, tuple[Callable[[Any], None], str]] = {
 }
 
 
-def test_a_manifest_in_a_store_is_checked(
-    memory: fsspec.AbstractFileSystem, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_manifest_in_a_store_is_checked(memory, tmp_path, subtests):
     output(tmp_path / "out", "a.pq", "b.pq")
     for what, (change, message) in CHANGES.items():
         memory.rm("/penstock/d", recursive=True) if memory.exists("/penstock/d") else None
@@ -251,7 +246,7 @@ def test_a_manifest_in_a_store_is_checked(
             expand("memory://penstock/d", (".pq",), LOCAL)
 
 
-def test_a_url_of_an_unknown_kind_is_refused() -> None:
+def test_a_url_of_an_unknown_kind_is_refused():
     with pytest.raises(ConfigError, match="nosuch://x cannot be read"):
         expand("nosuch://x", (".pq",), LOCAL)
 
@@ -259,7 +254,7 @@ def test_a_url_of_an_unknown_kind_is_refused() -> None:
 # One file
 
 
-def test_permission_denied_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permission_denied_names_the_file(monkeypatch):
     def refuses(*arguments: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -270,7 +265,7 @@ def test_permission_denied_names_the_file(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.thorough
-def test_a_store_that_fails_says_so_without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails_says_so_without_credentials(monkeypatch):
     def fails(*arguments: object, **options: object) -> None:
         raise OSError("503 Slow Down")
 
@@ -281,12 +276,12 @@ def test_a_store_that_fails_says_so_without_credentials(monkeypatch: pytest.Monk
     assert "hunter2" not in repr(Storage({"secret": "hunter2"}))
 
 
-def test_a_file_that_went_away_is_told() -> None:
+def test_a_file_that_went_away_is_told():
     with pytest.raises(IncompleteInputError, match="was there when the dataset was planned and is gone"):
         LOCAL.open("/no/such/file.pq")
 
 
-def test_a_file_that_changed_is_told_with_both_sizes(tmp_path: Path) -> None:
+def test_a_file_that_changed_is_told_with_both_sizes(tmp_path):
     make(tmp_path, "a.pq")
     (file,) = expand(tmp_path / "a.pq", (".pq",), LOCAL)
     LOCAL.check_unchanged(file)
@@ -295,7 +290,7 @@ def test_a_file_that_changed_is_told_with_both_sizes(tmp_path: Path) -> None:
         LOCAL.check_unchanged(file)
 
 
-def test_a_file_is_told_by_its_first_bytes(subtests: pytest.Subtests) -> None:
+def test_a_file_is_told_by_its_first_bytes(subtests):
     for head, kind in (
         (b"PAR1\x15", "Parquet"),
         (b"\x1f\x8b\x08", "gzip"),
@@ -328,8 +323,8 @@ READERS = {"Delta": "engine.read_delta", "Iceberg": "engine.read_iceberg", "Hudi
 
 
 def test_a_table_that_keeps_a_log_is_refused_by_directory_and_by_glob_but_not_by_a_list_of_files(
-    tmp_path: Path, memory: fsspec.AbstractFileSystem, subtests: pytest.Subtests
-) -> None:
+    tmp_path, memory, subtests
+):
     for case, (kind, data) in enumerate(product(TABLES, ("t/a.pq", "t/day=1/k=2/a.pq", "t/data/k=2/a.pq"))):
         make(tmp_path / str(case), TABLES[kind], data, "t/_SUCCESS")
         put(memory, *(f"{case}/{name}" for name in (TABLES[kind], data, "t/_SUCCESS")))
@@ -344,7 +339,7 @@ def test_a_table_that_keeps_a_log_is_refused_by_directory_and_by_glob_but_not_by
             assert file.path.endswith(data)
 
 
-def test_a_folder_called_metadata_makes_no_table(tmp_path: Path) -> None:
+def test_a_folder_called_metadata_makes_no_table(tmp_path):
     make(tmp_path, "metadata/photo.metadata.json", "a.pq", "_SUCCESS")
     with pytest.warns(UserWarning, match="photo"):
         assert names(expand(tmp_path, (".pq",), LOCAL), tmp_path) == ["a.pq"]
@@ -365,7 +360,7 @@ def other_formats(folder: Path) -> dict[str, Path]:
     return {kind: folder / f"a.{name}" for kind, name in names.items()}
 
 
-def test_a_file_of_another_format_is_named_with_what_reads_it(local: Engine, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_named_with_what_reads_it(local, tmp_path):
     readers = ("engine.read_orc", "engine.read_arrow", "engine.read_arrow", "engine.read_avro", "engine.read_sql")
     for (kind, path), reader in zip(other_formats(tmp_path).items(), readers, strict=True):
         for read in (local.read_parquet, local.read_csv, local.read_json_lines):
@@ -378,14 +373,14 @@ def test_a_file_of_another_format_is_named_with_what_reads_it(local: Engine, tmp
     assert "engine.read_parquet" in str(caught.value.hint)
 
 
-def test_orc_is_told_whatever_its_compression(tmp_path: Path) -> None:
+def test_orc_is_told_whatever_its_compression(tmp_path):
     for table in (pa.table({"x": [1, 2, 3], "s": ["a", None, "c"]}), pa.table({"x": pa.array([], pa.int64())})):
         for codec in ("uncompressed", "snappy", "zlib", "zstd"):
             orc.write_table(table, tmp_path / "a.orc", compression=codec)
             assert detect((tmp_path / "a.orc").read_bytes()[:16]) == "ORC"
 
 
-def test_a_header_that_begins_as_another_format_is_a_header(local: Engine, tmp_path: Path) -> None:
+def test_a_header_that_begins_as_another_format_is_a_header(local, tmp_path):
     for name in ("ORC", "PAR1", "ARROW1", "PARE"):
         (tmp_path / "a.csv").write_text(f"{name},b\n1,2\n")
         assert local.read_csv(tmp_path / "a.csv").schema.names == [name, "b"]

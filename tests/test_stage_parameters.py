@@ -1,7 +1,5 @@
 """Parameters of a pipeline's stages from outside, and the names by which they are addressed."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import pickle

@@ -1,7 +1,5 @@
 """Row-wise steps: what they need, what they do to rows, and where their errors say they are."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A command ends soon after a signal, whatever its tasks do, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -108,9 +106,7 @@ def wait_for_work(process: subprocess.Popen[str]) -> None:
 
 @FAULTS
 @pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
-def test_a_function_that_sleeps_is_not_waited_for(
-    start: Start, tmp_path: Path, number: int, name: str, code: int
-) -> None:
+def test_a_function_that_sleeps_is_not_waited_for(start, tmp_path, number, name, code):
     _, returned, error = stop(start(SLEEPS), number)
     assert (returned, error["type"], error["exit_code"]) == (code, name, code)
     assert error["message"] == "stopped during 'write'"
@@ -119,9 +115,7 @@ def test_a_function_that_sleeps_is_not_waited_for(
 
 @FAULTS
 @pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
-def test_a_main_thread_that_is_stuck_in_c_is_ended_and_its_staging_removed(
-    start: Start, tmp_path: Path, number: int, name: str, code: int
-) -> None:
+def test_a_main_thread_that_is_stuck_in_c_is_ended_and_its_staging_removed(start, tmp_path, number, name, code):
     process = start(STUCK_IN_C)
     assert len(list(tmp_path.iterdir())) == 4  # what is staged, a temporary folder, and who owns them
     wait_for_work(process)  # it says so just before
@@ -133,7 +127,7 @@ def test_a_main_thread_that_is_stuck_in_c_is_ended_and_its_staging_removed(
 
 
 @FAULTS
-def test_a_second_signal_ends_what_ignores_the_first(start: Start, tmp_path: Path) -> None:
+def test_a_second_signal_ends_what_ignores_the_first(start, tmp_path):
     process = start(IGNORES)
     process.send_signal(signal.SIGTERM)
     assert process.stdout is not None
@@ -143,14 +137,14 @@ def test_a_second_signal_ends_what_ignores_the_first(start: Start, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_threads_end_with_the_last_item_or_the_first_error() -> None:
+def test_threads_end_with_the_last_item_or_the_first_error():
     assert list(ahead(str, range(9), 3)) == list("012345678")
     with pytest.raises(ZeroDivisionError):
         list(ahead((1).__truediv__, [1, 0, 1], 3))
     assert not is_working()
 
 
-def test_what_an_interrupt_leaves_behind_is_known_until_it_ends() -> None:
+def test_what_an_interrupt_leaves_behind_is_known_until_it_ends():
     at_work, go_on = threading.Barrier(3), threading.Event()
 
     def task(item: int) -> None:

@@ -1,7 +1,5 @@
 """Tiers and lanes: tests left out by --fast and marks, and rows of products."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

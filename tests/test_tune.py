@@ -1,7 +1,5 @@
 """A search from the command line: its section of a file, what it writes and tells, and that it is that of Python."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import stages as st
@@ -25,24 +24,15 @@ from penstock.cli.requests import TuneRequest
 from penstock.errors import ConfigError, OutputError, TuningError
 
 ROOT = Path(__file__).parents[1]
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    penalty: float = 0.0
-
-def build(parameters):
-    return ps.Pipeline(
+PIPELINE = pipeline_module(
+    """
         ("impute", st.Imputer("x")),
         ("scale", st.StandardScaler("x")),
         ("model", st.LinearRegression("y", reg_param=parameters.penalty)),
-    )
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", metrics=["rmse", "mae"])]
-"""
+    """,
+    '[st.RegressionEvaluator(label="y", metrics=["rmse", "mae"])]',
+    parameters="penalty: float = 0.0",
+)
 SEARCH = """
 penalty: 5.0
 search:
@@ -89,7 +79,7 @@ def in_python(search: type[Any], space: Any, **options: Any) -> tuple[Any, ps.Da
 
 
 @pytest.mark.thorough
-def test_trials_and_the_model_are_those_of_python(project: Path) -> None:
+def test_trials_and_the_model_are_those_of_python(project):
     told = tune(table="trials.parquet")
     space = {"impute.strategy": ["mean", "median"], "model.reg_param": [0.0, 0.1, 10.0]}
     result, test = in_python(ps.CrossValidator, space, folds=3)
@@ -104,7 +94,7 @@ def test_trials_and_the_model_are_those_of_python(project: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_json_tells_the_best_the_score_and_what_failed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_tells_the_best_the_score_and_what_failed(project, capsys):
     configure("search: {space: {impute.columns: [[x], [even]], model.reg_param: [0.0, 1.0]}, folds: 2}")
     assert main([*TUNE, "--json", "--table", "trials.csv"]) == 0
     out, err = capsys.readouterr()
@@ -122,7 +112,7 @@ def test_json_tells_the_best_the_score_and_what_failed(project: Path, capsys: py
 
 
 @pytest.mark.thorough
-def test_a_parameter_that_is_set_is_not_searched_and_other_commands_search_nothing(project: Path) -> None:
+def test_a_parameter_that_is_set_is_not_searched_and_other_commands_search_nothing(project):
     told = tune(set=["model.reg_param=0.5"], table="trials.parquet")
     assert told.trials == 2
     assert told.parameters["model.reg_param"] == 0.5
@@ -132,7 +122,7 @@ def test_a_parameter_that_is_set_is_not_searched_and_other_commands_search_nothi
 
 
 @pytest.mark.thorough
-def test_a_file_gives_the_rest_of_the_pipeline_and_its_own_search(project: Path) -> None:
+def test_a_file_gives_the_rest_of_the_pipeline_and_its_own_search(project):
     Path("mine.yaml").write_text(
         "pipeline: {model.fit_intercept: false, search: {space: {model.reg_param: [1.0]}, folds: 2}}"
     )
@@ -143,7 +133,7 @@ def test_a_file_gives_the_rest_of_the_pipeline_and_its_own_search(project: Path)
 
 
 @pytest.mark.thorough
-def test_options_win_over_the_file_and_no_rows_are_held_out_where_none_are_asked_for(project: Path) -> None:
+def test_options_win_over_the_file_and_no_rows_are_held_out_where_none_are_asked_for(project):
     told = tune(strategy="random", trials=4, metric="mae", folds=2, test_fraction=0.0, table="trials.parquet")
     assert (told.trials, told.metric) == (4, "mae")
     assert "split2_test_mae" not in pq.read_schema("trials.parquet").names
@@ -151,7 +141,7 @@ def test_options_win_over_the_file_and_no_rows_are_held_out_where_none_are_asked
 
 
 @pytest.mark.thorough
-def test_ranges_and_seeds_are_those_of_python(project: Path) -> None:
+def test_ranges_and_seeds_are_those_of_python(project):
     optuna = pytest.importorskip("optuna.distributions")
     ranges = {
         "model.reg_param": "{distribution: log_uniform, low: 0.001, high: 10}",
@@ -172,7 +162,7 @@ def test_ranges_and_seeds_are_those_of_python(project: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_stage_is_named_by_its_class_and_brings_parameters_of_its_own(project: Path) -> None:
+def test_a_stage_is_named_by_its_class_and_brings_parameters_of_its_own(project):
     configure(
         """
         search:
@@ -194,7 +184,7 @@ def test_a_stage_is_named_by_its_class_and_brings_parameters_of_its_own(project:
 
 
 @pytest.mark.thorough
-def test_a_sampler_proposes_what_it_does_in_python_and_a_study_goes_on(project: Path) -> None:
+def test_a_sampler_proposes_what_it_does_in_python_and_a_study_goes_on(project):
     optuna = pytest.importorskip("optuna.distributions")
     ranges = "{model.reg_param: {distribution: log_uniform, low: 0.001, high: 10}}"
     how = "strategy: tpe, n_trials: 3, batch_size: 1, seed: 11, folds: 2"
@@ -210,7 +200,7 @@ def test_a_sampler_proposes_what_it_does_in_python_and_a_study_goes_on(project: 
 
 
 @pytest.mark.thorough
-def test_a_grid_competes_in_rungs_and_one_split_is_searched_in_place_of_folds(project: Path) -> None:
+def test_a_grid_competes_in_rungs_and_one_split_is_searched_in_place_of_folds(project):
     configure("search: {space: {model.reg_param: [0.0, 1.0, 2.0]}, folds: 2, halving: {factor: 3}}")
     assert tune().trials == 3 + 1
     configure("search: {space: {model.reg_param: [0.0, 1.0]}, train_ratio: 0.75}")
@@ -257,7 +247,7 @@ WRONG = [
 
 
 @pytest.mark.thorough
-def test_a_wrong_search_is_refused_before_anything_is_read(project: Path, subtests: pytest.Subtests) -> None:
+def test_a_wrong_search_is_refused_before_anything_is_read(project, subtests):
     for section, message in WRONG:
         configure(f"search:\n  {section}\n")
         told = rf"conf/pipelines/line.yaml, line \d+, column \d+: {message}"
@@ -265,14 +255,14 @@ def test_a_wrong_search_is_refused_before_anything_is_read(project: Path, subtes
             tune(data=["nowhere.parquet"])
 
 
-def test_a_pipeline_without_a_search_says_where_to_write_one(project: Path) -> None:
+def test_a_pipeline_without_a_search_says_where_to_write_one(project):
     configure("penalty: 1.0")
     with pytest.raises(ConfigError, match="'line' has no search") as refused:
         tune()
     assert "conf/pipelines/line.yaml" in str(refused.value)
 
 
-def test_wrong_options_are_refused(project: Path, subtests: pytest.Subtests) -> None:
+def test_wrong_options_are_refused(project, subtests):
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"metric": "rmsee"}, r"^--metric rmsee: metric is 'rmsee', which no evaluator reports"),
         ({"table": "trials.txt"}, r"table is 'trials.txt', expected a file ending in .parquet or .csv"),
@@ -288,9 +278,7 @@ def test_wrong_options_are_refused(project: Path, subtests: pytest.Subtests) -> 
 
 
 @pytest.mark.thorough
-def test_a_search_in_which_all_trials_fail_has_the_code_of_an_execution(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_search_in_which_all_trials_fail_has_the_code_of_an_execution(project, capsys):
     configure("search: {space: {impute.columns: [[even]]}, folds: 2}")
     with pytest.raises(TuningError, match="even"):
         tune()
@@ -300,7 +288,7 @@ def test_a_search_in_which_all_trials_fail_has_the_code_of_an_execution(
 
 
 @pytest.mark.thorough
-def test_outputs_appear_together_or_not_at_all(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_appear_together_or_not_at_all(project, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise OutputError("broken")
 
@@ -311,7 +299,7 @@ def test_outputs_appear_together_or_not_at_all(project: Path, monkeypatch: pytes
 
 
 @pytest.mark.thorough
-def test_the_page_shows_the_search_and_the_rows_held_out(project: Path) -> None:
+def test_the_page_shows_the_search_and_the_rows_held_out(project):
     told = tune(report="page.html", slices=["even"])
     text = Path("page.html").read_text()
     assert told.report == "page.html"
@@ -338,7 +326,7 @@ LoggedStudy.tell = tell_or_wait
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_a_search_that_is_stopped_tells_the_best_and_goes_on(project: Path) -> None:
+def test_a_search_that_is_stopped_tells_the_best_and_goes_on(project):
     pytest.importorskip("optuna")
     ranges = "{model.reg_param: {distribution: uniform, low: 0, high: 10}}"
     configure(f"search: {{space: {ranges}, strategy: random, n_trials: 8, batch_size: 2, folds: 2}}")

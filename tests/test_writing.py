@@ -1,12 +1,9 @@
 """What a dataset writes: whole or not at all, readable by all, and no row lost on the way."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import narwhals as nw
 import pandas as pd
@@ -22,18 +19,11 @@ from penstock.dataset import Dataset
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.steps import RowLog
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    DataValueError,
-    OutputError,
-    RowCountError,
-)
+from penstock.errors import ConfigError, DataValueError, OutputError, RowCountError
 from penstock.pipeline import Pipeline
 
 ROWS = 30
-TABLE = pa.table(
-    {"a": range(ROWS), "b": [float(row) for row in range(ROWS)], "s": [f"s{row % 3}" for row in range(ROWS)]}
-)
+TABLE = pa.table({"a": range(ROWS), "b": [float(i) for i in range(ROWS)], "s": [f"s{i % 3}" for i in range(ROWS)]})
 
 
 @pytest.fixture
@@ -42,9 +32,7 @@ def data(local: Engine) -> Dataset:
     return local.from_arrow(TABLE, fragment_bytes=5 * (8 + 8 + 28))
 
 
-def test_a_written_dataset_is_one_part_a_fragment_and_a_manifest_that_counts_rows(
-    data: Dataset, tmp_path: Path
-) -> None:
+def test_a_written_dataset_is_one_part_a_fragment_and_a_manifest_that_counts_rows(data, tmp_path):
     result = data.filter(nw.col("a") < 12).write_parquet(tmp_path / "out")
     parts = [f"part-{part:05d}.parquet" for part in range(6)]  # names that Spark takes for data
     assert sorted(os.listdir(tmp_path / "out")) == ["_manifest.json", *parts]
@@ -57,7 +45,7 @@ def test_a_written_dataset_is_one_part_a_fragment_and_a_manifest_that_counts_row
     assert [file["rows"] for file in manifest["files"]] == [5, 5, 2, 0, 0, 0]
 
 
-def test_plain_readers_read_what_is_written(data: Dataset, local: Engine, tmp_path: Path) -> None:
+def test_plain_readers_read_what_is_written(data, local, tmp_path):
     path = str(tmp_path / "out")
     data.write_parquet(path)
     assert local.read_parquet(path).to_arrow().equals(TABLE)
@@ -70,9 +58,7 @@ def test_plain_readers_read_what_is_written(data: Dataset, local: Engine, tmp_pa
         assert read.cast(TABLE.schema).equals(TABLE)
 
 
-def test_a_part_that_cannot_be_written_is_an_output_error(
-    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_cannot_be_written_is_an_output_error(data, tmp_path, monkeypatch):
     def refuses(frame: nw.DataFrame, path: str, schema: pa.Schema, **_: object) -> None:
         raise PermissionError(13, "Permission denied", path)
 
@@ -82,7 +68,7 @@ def test_a_part_that_cannot_be_written_is_an_output_error(
     assert os.listdir(tmp_path) == []
 
 
-def test_an_output_over_in_or_around_its_input_is_refused(local: Engine, data: Dataset, tmp_path: Path) -> None:
+def test_an_output_over_in_or_around_its_input_is_refused(local, data, tmp_path):
     data.write_parquet(tmp_path / "in")
     (tmp_path / "link").symlink_to(tmp_path / "in")
     before = sorted(os.listdir(tmp_path / "in"))
@@ -95,7 +81,7 @@ def test_an_output_over_in_or_around_its_input_is_refused(local: Engine, data: D
     assert pq.read_table(tmp_path / "out").num_rows == ROWS
 
 
-def test_quarantine_and_output_may_not_lie_in_each_other(data: Dataset, tmp_path: Path) -> None:
+def test_quarantine_and_output_may_not_lie_in_each_other(data, tmp_path):
     for place in ("out", "out/bad", "."):
         with pytest.raises(ConfigError, match="would lie in each other"):
             data.write_parquet(tmp_path / "out", quarantine=tmp_path / place)
@@ -108,7 +94,7 @@ def fitted(data: Dataset) -> Iterator[Dataset]:
     return Pipeline(*rules).fit(data).transform(data)
 
 
-def test_rows_set_aside_are_written_with_reason_and_number(fitted: Dataset, tmp_path: Path) -> None:
+def test_rows_set_aside_are_written_with_reason_and_number(fitted, tmp_path):
     result = fitted.write_parquet(tmp_path / "out")
     aside = pq.read_table(tmp_path / "out.quarantine")
     assert result.quarantine == str(tmp_path / "out.quarantine")
@@ -119,16 +105,14 @@ def test_rows_set_aside_are_written_with_reason_and_number(fitted: Dataset, tmp_
     assert sorted([*aside["a"].to_pylist(), *pq.read_table(tmp_path / "out")["a"].to_pylist()]) == list(range(ROWS))
 
 
-def test_a_quarantine_of_an_earlier_write_goes_when_no_rows_are_set_aside(
-    data: Dataset, fitted: Dataset, tmp_path: Path
-) -> None:
+def test_a_quarantine_of_an_earlier_write_goes_when_no_rows_are_set_aside(data, fitted, tmp_path):
     fitted.write_parquet(tmp_path / "out")
     model = Pipeline(st.Expect("a >= 0", action="quarantine")).fit(data)
     assert model.transform(data).write_parquet(tmp_path / "out", overwrite=True).quarantine is None
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_rows_that_are_unaccounted_for_stop_a_write() -> None:
+def test_rows_that_are_unaccounted_for_stop_a_write():
     log = RowLog(read=10, kept=5, dropped={"filter": 3}, quarantined={"rule": 1})
     with pytest.raises(RowCountError, match="10 rows in are not 5 out, 3 dropped and 1 quarantined: 1 are unaccounted"):
         check_rows(log)
@@ -139,9 +123,7 @@ TEXT = ("csv", "json_lines")
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", TEXT)
-def test_text_has_the_parts_the_counts_and_the_manifest_that_parquet_has(
-    fitted: Dataset, local: Engine, tmp_path: Path, format: str
-) -> None:
+def test_text_has_the_parts_the_counts_and_the_manifest_that_parquet_has(fitted, local, tmp_path, format):
     as_parquet, as_text = (
         fitted.write(tmp_path / name, format=name, quarantine=tmp_path / f"bad-{name}") for name in ("parquet", format)
     )
@@ -155,9 +137,7 @@ def test_text_has_the_parts_the_counts_and_the_manifest_that_parquet_has(
     assert again == local.read_parquet(tmp_path / "parquet").to_arrow()
 
 
-def test_a_type_that_a_text_cannot_hold_is_refused_before_anything_is_read(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_type_that_a_text_cannot_hold_is_refused_before_anything_is_read(local, tmp_path, subtests):
     for format, kind in (
         ("csv", pa.list_(pa.int64())),
         ("csv", pa.struct({"x": pa.int64()})),
@@ -172,9 +152,7 @@ def test_a_type_that_a_text_cannot_hold_is_refused_before_anything_is_read(
             assert os.listdir(tmp_path) == []
 
 
-def test_a_value_that_a_text_cannot_say_is_named_and_nothing_is_left(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_value_that_a_text_cannot_say_is_named_and_nothing_is_left(local, tmp_path, subtests):
     for format, values, problem in (
         ("csv", ["a", ""], "has the text '', which would be read as null"),
         ("csv", ["a", "b\0"], "has a NUL character"),
@@ -192,21 +170,21 @@ def test_a_value_that_a_text_cannot_say_is_named_and_nothing_is_left(
             assert os.listdir(tmp_path) == ["a.parquet"]
 
 
-def test_nulls_and_empty_strings_are_told_apart_where_null_is_spelled(local: Engine, tmp_path: Path) -> None:
+def test_nulls_and_empty_strings_are_told_apart_where_null_is_spelled(local, tmp_path):
     table = pa.table({"s": ["", None, '""', "NULL"]})
     local.from_arrow(table).write(tmp_path / "out", format="csv", null_value="\\N")
     assert (tmp_path / "out" / "part-00000.csv").read_text() == 's\n""\n\\N\n""""""\nNULL\n'
     assert local.read_csv(tmp_path / "out", null_values=["\\N"]).to_arrow() == table
 
 
-def test_nan_that_a_function_makes_is_null_in_text(local: Engine, tmp_path: Path) -> None:
+def test_nan_that_a_function_makes_is_null_in_text(local, tmp_path):
     data = local.from_arrow(pa.table({"x": [1.0, 2.0]}))
     made = data.map_partitions(lambda frame: frame.with_columns(x=nw.lit(float("nan"))), data.schema)
     made.write(tmp_path / "out", format="json_lines")
     assert (tmp_path / "out" / "part-00000.jsonl").read_text() == '{"x":null}\n{"x":null}\n'
 
 
-def test_what_cannot_be_written_so_is_refused(data: Dataset, tmp_path: Path) -> None:
+def test_what_cannot_be_written_so_is_refused(data, tmp_path):
     with pytest.raises(ConfigError, match=r"format is 'cvs'.* Did you mean 'csv'\?"):
         data.write(tmp_path / "out", format="cvs")
     with pytest.raises(ConfigError, match=r"writing csv takes no option 'delimeter'\. Did you mean 'delimiter'\?"):

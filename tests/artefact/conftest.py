@@ -1,7 +1,5 @@
 """Saved models, and what somebody who can write to their directory could do to them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Model files of other libraries are looked at before the library that reads them sees a byte."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

@@ -1,7 +1,5 @@
 """XGBoost model files: those that XGBoost writes are accepted, those that crash it are not."""
 
-from __future__ import annotations
-
 import copy
 import json
 import struct

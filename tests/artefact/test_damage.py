@@ -1,7 +1,5 @@
 """A model directory that is not as it was saved: what happened to it is said before any parser sees it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

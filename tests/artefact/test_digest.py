@@ -1,7 +1,5 @@
 """The digest: equal for equal values, however they are held, and for no others."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Statistics in a saved model: their documents name tables of their own, and nothing else."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

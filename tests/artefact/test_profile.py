@@ -1,7 +1,5 @@
 """The profile in a saved model: what comes back is what was saved, and what is damaged is refused by its name."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

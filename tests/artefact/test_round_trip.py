@@ -1,7 +1,5 @@
 """What is saved is what is loaded, in any process."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

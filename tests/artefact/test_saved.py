@@ -1,13 +1,19 @@
-"""Models that earlier code saved: they load and score as they did then; see saved/README.md."""
+"""Models that earlier code saved, parameters that stages gained since, and models of vectors that somebody changed."""
 
-from __future__ import annotations
-
+import dataclasses
+import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import penstock as ps
 from penstock import LocalEngine, PipelineModel
+from penstock import stages as st
+from penstock.errors import ArtifactError, UntrustedArtifactError
+from penstock.stages import Clip, Imputer
+from penstock.stages.parameter_checks import added_later, defaults_added
 
 SAVED = Path(__file__).with_name("saved")
 EXPECTED = {
@@ -42,3 +48,45 @@ def test_an_earlier_model_scores_to_the_bit_in_a_batch_and_by_rows(name):
     wanted = ["probability", "prediction"]
     found = model.predict(pq.read_table(SAVED / name / "rows.parquet").to_pylist(), columns=wanted)
     assert found == scores.select(wanted).to_pylist()
+
+
+@pytest.mark.parametrize("stage", [st.KMeans("v"), st.XGBoostRegressor("x", features="v", num_boost_round=1)], ids=repr)
+def test_lengths_that_do_not_fit_are_refused_when_a_model_is_loaded(tmp_path, reseal, subtests, stage):
+    table = pa.table({"v": [[1.0, 2.0], [3.0, 5.0], [0.0, 1.0]], "x": [1.0, 2.0, 4.0]})
+    folder = tmp_path / "model"
+    ps.Pipeline(stage).fit(ps.LocalEngine(device="cpu").from_arrow(table)).save(folder)
+    [path] = [each for each in folder.rglob("*.json") if "vector_sizes" in each.read_text()]
+    document = json.loads(path.read_text())
+    for sizes in ({"v": 4}, {"v": 10**12}, {"v": True}, {"w": 2}, {"x": 2}, {}, 2, None):
+        path.write_text(json.dumps(document | {"vector_sizes": sizes}))
+        reseal(folder)
+        with subtests.test(sizes=sizes), pytest.raises((ArtifactError, UntrustedArtifactError)):
+            ps.PipelineModel.load(folder)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit(Clip):
+    """A stage as it was, which the next class is with one parameter more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Later(Clip):
+    strict: bool = dataclasses.field(default=False, kw_only=True, metadata=added_later())
+
+
+Later.__name__ = "Limit"
+
+
+def digest(local, stage):
+    return ps.Pipeline(stage).fit(local.from_arrow(pa.table({"x": [1.0, 2.0]}))).digest
+
+
+def test_a_parameter_at_its_default_leaves_the_digest_as_it_was(local):
+    before = digest(local, Limit("x", lower=0))
+    assert digest(local, Later("x", lower=0)) == before
+    assert digest(local, Later("x", lower=0, strict=True)) != before
+
+
+def test_only_parameters_that_were_added_are_left_out():
+    assert defaults_added(Imputer("x")) == {"by"}
+    assert defaults_added(Imputer("x", by="k")) == set()

@@ -1,7 +1,5 @@
 """A model keeps its evaluators, which are no part of what it learned."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path

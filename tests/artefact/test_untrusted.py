@@ -1,7 +1,5 @@
 """Files with hashes that fit them, made by somebody who knows the format."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

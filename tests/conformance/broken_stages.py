@@ -1,7 +1,5 @@
 """Small stages, each with one fault that has been made before; the suite must catch every one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The reference engine of conformance."""
 
-from __future__ import annotations
-
 import pytest
 
 from penstock.engines.local import LocalEngine

@@ -1,7 +1,5 @@
 """Checks of stages on engines, tables and parameters that cannot change their outcome: run where this file is named."""
 
-from __future__ import annotations
-
 import pytest
 import test_every_evaluator as evaluators
 from stage_checks import all_checks, each_stage, examples, in_process, on_clusters
@@ -19,9 +17,7 @@ TEXTS = {"s1", "s2", "words"}
 @each_stage
 def test_every_table_in_one_process(name, subtests, here):
     asked = {str(check) for check in in_process(name, fast=False)}
-    run_checks(
-        [each for each in all_checks(name) if str(each) not in asked and "agree" not in each.name], here, subtests
-    )
+    run_checks([c for c in all_checks(name) if str(c) not in asked and "agree" not in c.name], here, subtests)
 
 
 @each_stage

@@ -1,7 +1,5 @@
 """Every example of every stage on every table, on the stand-in for a GPU: run where this file is named."""
 
-from __future__ import annotations
-
 import test_frames_gpu_contract as contract
 from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401  # fixtures
 

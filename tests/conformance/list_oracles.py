@@ -55,9 +55,7 @@ def join_neighbours(stage: st.NGram, learned: Columns, given: Columns) -> Column
 def measure(stage: st.TextLength, learned: Columns, given: Columns) -> Columns:
     made: Columns = {}
     for name in stage.inputs():
-        words = [
-            None if text is None else [w for w in re.split("[ \\t\\n\\x0b\\f\\r]", text) if w] for text in given[name]
-        ]
+        words = [None if t is None else [w for w in re.split("[ \\t\\n\\x0b\\f\\r]", t) if w] for t in given[name]]
         made |= {
             f"{name}_characters": [None if text is None else len(text) for text in given[name]],
             f"{name}_words": [None if each is None else len(each) for each in words],

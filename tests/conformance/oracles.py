@@ -189,9 +189,7 @@ def _codes(stage: st.StringIndexer, learned: Values, name: str, given: Values) -
     size, shared = len(places), stage.num_oov_buckets
     if stage.order == "append":  # null and unseen values come before, so that what is added after moves neither
         return [0 if value is None else places.get(value, -1) + 2 for value in given]
-    return [
-        size + shared if value is None else places.get(value, size + _bucket(_text(value), shared)) for value in given
-    ]
+    return [size + shared if v is None else places.get(v, size + _bucket(_text(v), shared)) for v in given]
 
 
 def _in_order(stage: st.StringIndexer, learned: Values) -> list[Any]:
@@ -781,9 +779,7 @@ def _numbered(stage: Any, name: str, values: Values, ends: Values) -> list[int |
 def cut_at_quantiles(stage: st.QuantileDiscretizer, learned: Columns, given: Columns) -> Columns:
     known = {name: [float(value) for value in _some(name, learned[name])] for name in stage.inputs()}
     counts = _one_for_each(stage, stage.num_buckets)
-    splits = {
-        name: sorted({_quantile(known[name], i / count) for i in range(1, count)}) for name, count in counts.items()
-    }
+    splits = {name: sorted({_quantile(known[name], i / n) for i in range(1, n)}) for name, n in counts.items()}
     return _cut(stage, given, splits)
 
 
@@ -865,9 +861,7 @@ def winsorize(stage: st.Winsorizer, learned: Columns, given: Columns) -> Columns
 def drop_outliers(stage: st.DropOutliers, learned: Columns, given: Columns) -> Columns:
     bounds = [_outlier_bounds(stage, name, learned[name]) for name in stage.inputs()]
     rows = zip(*(given[name] for name in stage.inputs()), strict=True)
-    fits = [
-        all(v is None or low <= float(v) <= high for v, (low, high) in zip(row, bounds, strict=True)) for row in rows
-    ]
+    fits = [all(v is None or a <= float(v) <= b for v, (a, b) in zip(row, bounds, strict=True)) for row in rows]
     return {"id": [row for row, fit in zip(given["id"], fits, strict=True) if fit]}
 
 

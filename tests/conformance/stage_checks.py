@@ -1,7 +1,5 @@
 """Checks of each stage, by tier and engine."""
 
-from __future__ import annotations
-
 import functools
 import zlib
 
@@ -14,9 +12,7 @@ from penstock.testing import Check, checks_for, examples_of, tables
 KINDS = discover()
 """Classes of stages by name. Examples are made in tests, as some import large libraries."""
 
-each_stage = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in KINDS]
-)
+each_stage = pytest.mark.parametrize("name", [pytest.param(key, marks=pytest.mark.xdist_group(key)) for key in KINDS])
 """Tests of a class stay in one process, which keeps its fits, where tests are shared among processes."""
 
 FAST = (None, "ordinary", "offset", "all_null", "unseen")

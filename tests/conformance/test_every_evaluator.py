@@ -1,7 +1,5 @@
 """Every evaluator of the library, found and not listed: the same metrics on each engine, however the rows are cut."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil
@@ -34,9 +32,7 @@ ROWS = 200
 
 def discover() -> list[type[Evaluator]]:
     package = penstock.stages.evaluation
-    modules = [
-        importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)
-    ]
+    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
     kinds = {value for module in modules for value in vars(module).values() if inspect.isclass(value)}
     return sorted(
         (k for k in kinds if issubclass(k, Evaluator) and not inspect.isabstract(k)), key=lambda k: k.__name__

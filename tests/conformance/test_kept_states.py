@@ -1,7 +1,5 @@
 """Every stage that learns from statistics learns the same from states that were kept."""
 
-from __future__ import annotations
-
 import pyarrow.parquet as pq
 import pytest
 from stage_checks import KINDS, examples

@@ -1,7 +1,5 @@
 """Every stage that says it can be put into ONNX, scored by ONNX Runtime and by itself."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

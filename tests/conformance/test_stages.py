@@ -4,8 +4,6 @@ A test is a class of stages, a sub-test one check of one example. Of checks that
 fit a stage again, and of stages on clusters, a sample is drawn; ``exhaustive.py`` runs all others.
 """
 
-from __future__ import annotations
-
 import pytest
 from stage_checks import KINDS, each_stage, in_process, on_clusters
 from timed_subtests import run_checks

@@ -1,7 +1,5 @@
 """The suite can fail: each fault is caught by the check that is there for it, and a sound stage by none."""
 
-from __future__ import annotations
-
 import broken_stages as broken
 import pytest
 from timed_subtests import run_checks

@@ -1,7 +1,5 @@
 """Estimates of distinct values of whole columns from samples, against how many there are."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import numpy as np
 import pyarrow as pa

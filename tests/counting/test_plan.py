@@ -1,7 +1,5 @@
 """The way in which each column is counted: chosen from estimates and a budget, told before, and kept to."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

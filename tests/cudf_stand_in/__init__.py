@@ -8,8 +8,6 @@ integers are divided in float32. What is not here raises NotImplementedError.
 It shows neither kernels nor the memory of a device, nor the order of additions, nor how Dask or XGBoost run on one.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import pandas as pd

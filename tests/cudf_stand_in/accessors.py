@@ -1,7 +1,5 @@
 """What a column of texts, times, lists or categories has under ``str``, ``dt``, ``list`` and ``cat``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CuPy's modules: NumPy's functions under the names that CuPy has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any

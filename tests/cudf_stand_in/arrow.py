@@ -1,7 +1,5 @@
 """How columns leave for Arrow: what is nested and all null loses its type."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 

@@ -1,7 +1,5 @@
 """Casts between the types of columns: nulls stay null, numbers may lose digits, and some casts there are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

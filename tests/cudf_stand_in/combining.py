@@ -1,7 +1,5 @@
 """Functions of the module: frames and columns put together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A column in another type, as another library's, or as numbers that stand for its values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

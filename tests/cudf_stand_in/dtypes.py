@@ -1,7 +1,5 @@
 """Types of columns: NumPy's and pandas' where cuDF has those, and its own for what is nested or decimal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

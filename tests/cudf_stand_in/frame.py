@@ -113,9 +113,7 @@ class DataFrame(FrameRows, Refusals, Checked, owner="cudf.DataFrame"):
     def assign(self, **kwargs: Any) -> DataFrame:
         for value in kwargs.values():
             require_same_index(self, value)
-        return self._like(
-            {**self._columns, **{name: values_of(value, length=len(self)) for name, value in kwargs.items()}}
-        )
+        return self._like({**self._columns, **{name: values_of(new, length=len(self)) for name, new in kwargs.items()}})
 
     def astype(self, dtype: Any) -> DataFrame:
         kinds = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._columns, dtype)

@@ -1,7 +1,5 @@
 """Rows of a table chosen and ordered."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +39,5 @@ class FrameRows(Labelled):
     def sort_values(self, by: Sequence[Any], ascending: Any = True, na_position: str = "last") -> Any:
         table = pa.table({name: nans_to_nulls(self._columns[name]) for name in by})
         ways = [ascending] * len(by) if isinstance(ascending, bool) else ascending
-        keys = [
-            (name, "ascending" if way else "descending", ENDS[na_position]) for name, way in zip(by, ways, strict=True)
-        ]
+        keys = [(key, "ascending" if up else "descending", ENDS[na_position]) for key, up in zip(by, ways, strict=True)]
         return self._taken(pc.sort_indices(table, sort_keys=keys).to_numpy())

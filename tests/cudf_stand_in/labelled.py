@@ -1,7 +1,5 @@
 """The labels of rows, and rows by them, as frames and series alike have them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cudf_stand_in.index import Index

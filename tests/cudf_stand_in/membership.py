@@ -1,7 +1,5 @@
 """Values of a column looked for in another: of one type where cuDF finds one, and otherwise nowhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

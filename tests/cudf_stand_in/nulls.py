@@ -1,7 +1,5 @@
 """Nulls of a column: found, filled, dropped; and values chosen by a mask, where null counts as false."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

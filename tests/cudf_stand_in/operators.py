@@ -1,7 +1,5 @@
 """Arithmetic and comparisons as libcudf has them: NumPy's types and overflow, null where either side is null."""
 
-from __future__ import annotations
-
 import datetime
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a column is reduced to: NumPy scalars of the types that cuDF gives, NaN where there is no value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What cuDF refuses for every object: becoming host memory unasked, iteration, a truth value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

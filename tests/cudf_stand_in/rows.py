@@ -1,7 +1,5 @@
 """Rows of a column chosen, ordered and made distinct."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows by place or mask, read and set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

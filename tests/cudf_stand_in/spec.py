@@ -1,7 +1,5 @@
 """The names and parameters of the real libraries, as `tools/cudf_spec.py` wrote them, and classes held to them."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json

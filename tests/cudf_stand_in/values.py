@@ -1,7 +1,5 @@
 """What columns are made of: Arrow arrays of the types that cuDF has, from all that its constructors take."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

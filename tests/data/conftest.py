@@ -1,7 +1,5 @@
 """Rows of a generator as a frame, and chunks of a few rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """The generator of measurements: something to learn from its rows."""
 
-from __future__ import annotations
-
 import measurements
 import numpy as np
 import polars as pl

@@ -1,7 +1,5 @@
 """The generator of mixed columns: something to learn from its rows."""
 
-from __future__ import annotations
-
 import mixed
 import numpy as np
 import polars as pl

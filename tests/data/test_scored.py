@@ -1,7 +1,5 @@
 """The generator of scored rows, for each type of evaluator."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

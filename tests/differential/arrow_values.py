@@ -3,8 +3,6 @@
 A value is what is stored: a whole number for what has a unit of time, so that no Python type narrows what can be said.
 """
 
-from __future__ import annotations
-
 import decimal
 import math
 from operator import itemgetter

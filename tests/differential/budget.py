@@ -1,7 +1,5 @@
 """How many tables are drawn: a few, and always the same, in the suite; ``TABLES`` of them, new ones, in a hunt."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What all drawn tables share: an engine, and folders that are written again and again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

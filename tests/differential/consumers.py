@@ -1,7 +1,5 @@
 """Ways to look at a dataset that all have to show the same rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Ways to write a table as CSV: delimiters, quotes, line ends, marks, compression; quoted as it has to be, or more."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass

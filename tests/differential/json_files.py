@@ -1,7 +1,5 @@
 """Ways to write a table as JSON lines: keys in any order, left out where null; escaped or not; lines of either end."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a way to read gives: rows, told apart to the bit, or a refusal, told apart by class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

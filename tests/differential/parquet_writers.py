@@ -1,7 +1,5 @@
 """Ways to write a table as Parquet: by pyarrow and by Polars, with everything that changes what is in the file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

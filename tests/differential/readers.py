@@ -1,7 +1,5 @@
 """Ways to the same file: by path and by URL, from this machine and from a store, checked or not, cut here or there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Strategies for whole tables: their names, columns, nulls, and rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pyarrow as pa

@@ -1,13 +1,9 @@
 """CSV: every dialect and line end, of declared and of inferred types, cut anywhere."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 from budget import differential
-from csv_files import WRITERS, CsvWriter
+from csv_files import WRITERS
 from hypothesis import assume
 from hypothesis import strategies as st
 from outcomes import Outcome, Refusal, assert_same, expected, outcome
@@ -15,7 +11,6 @@ from readers import SOME_WAYS, put, ways_to
 from table_strategies import NUMBERS, TEXT, TIMES, tables
 from text_values import says
 
-from penstock.engines.base import Engine
 from penstock.errors import CorruptFileError
 
 SIZES = st.sampled_from([1, 1, 40, 400, 4000])
@@ -39,9 +34,7 @@ TYPES = {
 
 @pytest.mark.thorough
 @differential(table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
-def test_every_way_to_a_csv_file_of_declared_types_gives_what_was_written(
-    table: pa.Table, writer: CsvWriter, ways: list[str], size: int, local: Engine, folder: Path
-) -> None:
+def test_every_way_to_a_csv_file_of_declared_types_gives_what_was_written(table, writer, ways, size, local, folder):
     assume(writer.can_write(table))
     text = writer.write(table)
     path = put(folder / "csv", writer.name, writer.encode(text))
@@ -53,9 +46,7 @@ def test_every_way_to_a_csv_file_of_declared_types_gives_what_was_written(
 
 @pytest.mark.thorough
 @differential(table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
-def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(
-    table: pa.Table, writer: CsvWriter, ways: list[str], size: int, local: Engine, folder: Path
-) -> None:
+def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(table, writer, ways, size, local, folder):
     assume(writer.can_write(table))
     text = writer.write(table)
     path = put(folder / "csv", writer.name, writer.encode(text))
@@ -73,9 +64,7 @@ def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(
 @differential(
     table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES, bad=st.lists(st.integers(0, 20))
 )
-def test_records_with_a_field_too_many_are_set_aside_in_every_way(
-    table: pa.Table, writer: CsvWriter, ways: list[str], size: int, bad: list[int], local: Engine, folder: Path
-) -> None:
+def test_records_with_a_field_too_many_are_set_aside_in_every_way(table, writer, ways, size, bad, local, folder):
     assume(writer.can_write(table))
     text = writer.write(table, bad)
     assume(text and "\0" not in text)

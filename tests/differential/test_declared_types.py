@@ -1,7 +1,5 @@
 """A value and the type declared for it: CSV and JSON lines read the same, or refuse alike."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -41,9 +39,7 @@ def _check(text: str, cell: str, declared: pa.DataType, local: Engine, folder: P
 
 @pytest.mark.thorough
 @differential(few=20, case=spelled(NUMBERS))
-def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
-    case: tuple[str, pa.DataType], local: Engine, folder: Path
-) -> None:
+def test_csv_and_json_lines_agree_on_numbers_of_declared_types(case, local, folder):
     text, declared = case
     if not any(odd in text for odd in ("nan", "inf")):  # JSON has no such numbers
         _check(text, text, declared, local, folder)
@@ -51,9 +47,7 @@ def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
 
 @pytest.mark.thorough
 @differential(few=20, case=spelled(SPELLED))
-def test_csv_and_json_lines_agree_on_texts_of_declared_types(
-    case: tuple[str, pa.DataType], local: Engine, folder: Path
-) -> None:
+def test_csv_and_json_lines_agree_on_texts_of_declared_types(case, local, folder):
     text, declared = case
     if "\0" not in text:  # which JSON can escape, and CSV cannot hold
         _check(text, json.dumps(text), declared, local, folder)

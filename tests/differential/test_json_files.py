@@ -1,10 +1,7 @@
 """JSON lines: keys in any order, nulls left out, of declared and of inferred types, cut anywhere."""
 
-from __future__ import annotations
-
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +9,12 @@ import pytest
 from arrow_values import exact
 from budget import differential
 from hypothesis import strategies as st
-from json_files import WRITERS, JsonWriter
+from json_files import WRITERS
 from outcomes import Refusal, assert_same, expected, outcome
 from readers import SOME_WAYS, put, ways_to
 from table_strategies import NUMBERS, TEXT, TIMES, tables
 from text_values import says
 
-from penstock.engines.base import Engine
 from penstock.errors import CorruptFileError
 
 LISTS = tuple(pa.list_(kind) for kind in (pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.list_(pa.int64())))
@@ -68,9 +64,7 @@ def _is_said(said: Any, kind: pa.DataType, item: Any) -> bool:
 
 @pytest.mark.thorough
 @differential(table=tables(NUMBERS, TIMES, TEXT, LISTS), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
-def test_every_way_to_json_lines_of_declared_types_gives_what_was_written(
-    table: pa.Table, writer: JsonWriter, ways: list[str], size: int, local: Engine, folder: Path
-) -> None:
+def test_every_way_to_json_lines_of_declared_types_gives_what_was_written(table, writer, ways, size, local, folder):
     table = _finite(table)
     text = writer.write(table)
     path = put(folder / "json", writer.name, writer.encode(text))
@@ -82,9 +76,7 @@ def test_every_way_to_json_lines_of_declared_types_gives_what_was_written(
 
 @pytest.mark.thorough
 @differential(table=tables(NUMBERS, TIMES, TEXT, LISTS), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
-def test_every_way_to_json_lines_of_inferred_types_gives_what_the_lines_say(
-    table: pa.Table, writer: JsonWriter, ways: list[str], size: int, local: Engine, folder: Path
-) -> None:
+def test_every_way_to_json_lines_of_inferred_types_gives_what_the_lines_say(table, writer, ways, size, local, folder):
     table = _finite(table)
     text = writer.write(table)
     path = put(folder / "json", writer.name, writer.encode(text))

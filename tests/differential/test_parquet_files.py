@@ -1,9 +1,5 @@
 """Parquet: by pyarrow and by Polars, on disk and in a store, with pages checked or not, cut anywhere."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 from budget import differential
@@ -11,11 +7,9 @@ from consumers import CONSUMERS, OFTEN_ODD, fits
 from hypothesis import assume
 from hypothesis import strategies as st
 from outcomes import assert_same, expected
-from parquet_writers import WRITERS, Writer, write
+from parquet_writers import WRITERS, write
 from readers import SOME_WAYS, emptied, ways_to
 from table_strategies import LARGE, NESTED, NUMBERS, RARE, TEXT, TIMES, tables
-
-from penstock.engines.base import Engine
 
 
 @pytest.mark.thorough
@@ -28,16 +22,8 @@ from penstock.engines.base import Engine
     consumer=st.sampled_from(OFTEN_ODD) | st.sampled_from(sorted(CONSUMERS)),
 )
 def test_every_way_to_a_parquet_file_gives_what_was_written(
-    table: pa.Table,
-    writer: Writer,
-    ways: list[str],
-    size: int,
-    checked: bool,
-    consumer: str,
-    local: Engine,
-    folder: Path,
-    scratch: Path,
-) -> None:
+    table, writer, ways, size, checked, consumer, local, folder, scratch
+):
     path = emptied(folder / "parquet") / "a.parquet"
     stored = write(table, path, writer)
     wanted = expected(stored)
@@ -56,9 +42,7 @@ def test_every_way_to_a_parquet_file_gives_what_was_written(
     at=st.integers(0, 9),
     size=st.sampled_from([1, 1000]),
 )
-def test_rows_of_two_files_are_those_of_one(
-    table: pa.Table, writer: Writer, at: int, size: int, local: Engine, folder: Path
-) -> None:
+def test_rows_of_two_files_are_those_of_one(table, writer, at, size, local, folder):
     parts = [emptied(folder / "two") / name for name in ("first.parquet", "second.parquet")]
     stored = pa.concat_tables([write(table.slice(0, at), parts[0], writer), write(table.slice(at), parts[1], writer)])
     assert_same(lambda: local.read_parquet(parts, fragment_bytes=size), expected(stored), "two files")
@@ -80,9 +64,7 @@ def _wider(kind: pa.DataType) -> pa.DataType:
     size=st.sampled_from([1, 1000]),
     back=st.booleans(),
 )
-def test_every_way_to_a_parquet_file_of_declared_types_gives_them(
-    table: pa.Table, writer: Writer, ways: list[str], size: int, back: bool, local: Engine, folder: Path
-) -> None:
+def test_every_way_to_a_parquet_file_of_declared_types_gives_them(table, writer, ways, size, back, local, folder):
     path = emptied(folder / "parquet") / "a.parquet"
     stored = write(table, path, writer)
     stored = stored.cast(pa.schema([(field.name, _wider(field.type)) for field in stored.schema]))

@@ -1,7 +1,5 @@
 """CSV and JSON lines that Penstock writes: what is read again is what was written, to the bit."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial
@@ -40,23 +38,19 @@ def assert_read_again(table: pa.Table, output: TextOutput, size: int, engine: En
     output=st.sampled_from([CSV, SEMICOLONS]),
     size=st.sampled_from([100, 10_000]),
 )
-def test_csv_that_is_written_and_read_again_is_the_same_to_the_bit(
-    table: pa.Table, output: TextOutput, size: int, local: Engine, folder: Path
-) -> None:
+def test_csv_that_is_written_and_read_again_is_the_same_to_the_bit(table, output, size, local, folder):
     assert_read_again(table, output, size, local, folder)
 
 
 @pytest.mark.thorough
 @differential(few=25, table=tables(PLAIN, LARGE, TEXT, LISTS, LISTS), size=st.sampled_from([100, 10_000]))
-def test_json_lines_that_are_written_and_read_again_are_the_same_to_the_bit(
-    table: pa.Table, size: int, local: Engine, folder: Path
-) -> None:
+def test_json_lines_that_are_written_and_read_again_are_the_same_to_the_bit(table, size, local, folder):
     assert_read_again(table, JSON_LINES, size, local, folder)
 
 
 @pytest.mark.thorough
 @differential(few=5, table=tables(TEXT))
-def test_the_modules_of_python_read_the_same_texts(table: pa.Table, local: Engine, folder: Path) -> None:
+def test_the_modules_of_python_read_the_same_texts(table, local, folder):
     table = CSV.writable(table)
     rows = [tuple(row.values()) for row in table.to_pylist()]
     for output in (CSV, JSON_LINES):

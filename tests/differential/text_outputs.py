@@ -1,7 +1,5 @@
 """Text that Penstock writes: how it is asked for, how it is read again, and what it can say."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """How values are spelled in text, and whether a value that was read is what its text says."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows of 39 columns as clicks have them: 13 of numbers, 26 of texts, drawn anew each time from one distribution."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

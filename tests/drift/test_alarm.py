@@ -1,7 +1,5 @@
 """Who is told of drift: a function, a command, a webhook; what goes wrong there loses nothing."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """How often there is an alarm where nothing has changed, and whether there is one where something has."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

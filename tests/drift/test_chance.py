@@ -1,7 +1,5 @@
 """What chance alone gives: closed forms and scipy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

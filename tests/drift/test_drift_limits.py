@@ -1,7 +1,5 @@
 """Limits of drift: what a file may say, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

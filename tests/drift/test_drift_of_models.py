@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import functools
 import json
 
@@ -99,9 +97,7 @@ def test_a_profile_takes_two_scans_and_a_comparison_one(local, model):
 def test_a_measure_is_that_of_scipy_over_the_bins(local, model):
     other = table(1, shift=0.3)
     edges = model.profile.roles["input"].bins.edges["n0"]
-    one, two = (
-        np.searchsorted(edges, pl.DataFrame(each)["n0"].fill_nan(None).drop_nulls()) for each in (table(0), other)
-    )
+    one, two = (np.searchsorted(edges, pl.DataFrame(t)["n0"].fill_nan(None).drop_nulls()) for t in (table(0), other))
     expected = stats.ks_2samp(one, two)
     found = model.drift(rows(local, other))["n0"]["kolmogorov_smirnov"]
     assert found.value == pytest.approx(expected.statistic, abs=1e-12)
@@ -164,9 +160,7 @@ def test_a_report_is_plain_values_a_frame_a_page_and_a_display(local, model, shi
     assert frame.height == sum(len(each.measures) for each in report.columns)
     assert Page(report._repr_html_()).of("th")[4:7] == [each.name for each in report.drifted]
     page = report.to_html(title="monday")
-    assert all(
-        f"<h3>{title}</h3>" in page for title in ("Columns with an alarm", "Measures", "Then and now", "n0 (input)")
-    )
+    assert all(f"<h3>{h}</h3>" in page for h in ("Columns with an alarm", "Measures", "Then and now", "n0 (input)"))
     assert "<h3>No alarm</h3>" in model.drift(rows(local, table(0))).to_html()
 
 

@@ -1,7 +1,5 @@
 """What the tests of the Dask engine run on its workers, which import it by name."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

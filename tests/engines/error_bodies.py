@@ -1,7 +1,5 @@
 """What the tests of errors run on workers: work that raises what no scheduler expects."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

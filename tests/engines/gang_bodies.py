@@ -1,7 +1,5 @@
 """SPMD body for tests of gangs: sums rows, with injected faults."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Dask client that finishes tasks at once and records submissions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

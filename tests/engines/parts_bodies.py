@@ -1,7 +1,5 @@
 """What the tests of reductions in parts run on workers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the tests of scheduling run on workers, which are threads of the tests' own process."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Trains two ranks on a cluster that begins with one executor and asks for more, and prints what they added up."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 from gang_bodies import AddUp
 

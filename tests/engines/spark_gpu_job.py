@@ -1,7 +1,5 @@
 """Runs on a cluster of two executors that say they have a GPU each, and prints what tasks and ranks saw as JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys

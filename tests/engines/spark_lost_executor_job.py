@@ -15,10 +15,7 @@ from penstock.core.progress import Progress
 from penstock.engines.spark import SparkEngine
 from penstock.spmd import SpmdOptions
 
-CONF = {
-    "spark.master": "local-cluster[2,1,1024]",
-    "spark.executor.memory": "700m",
-}
+CONF = {"spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "700m"}
 
 
 class Notes(Progress):

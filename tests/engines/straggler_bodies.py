@@ -1,7 +1,5 @@
 """What the tests of stragglers run on workers, which import it by name."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

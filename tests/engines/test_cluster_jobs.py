@@ -1,7 +1,5 @@
 """Jobs on clusters that were started by hand, in other folders: a standalone Spark, and workers of `dask worker`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -129,10 +127,7 @@ def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, sta
     python.chmod(0o700)
     conf = project / "conf"
     conf.mkdir()
-    settings = {
-        "spark.master": address,
-        "spark.executor.memory": "512m",
-    }
+    settings = {"spark.master": address, "spark.executor.memory": "512m"}
     (conf / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     options = ["--py-files", project / "sent" / "sent.py"]
     submit = [ROOT / "spark-submit.sh", *options, ROOT / "jobs" / "fit.py", *FIT[1:], "--report", "report.html"]

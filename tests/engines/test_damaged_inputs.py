@@ -1,7 +1,5 @@
 """A file that cannot be read is named by every verb of every engine, with the class and the column of a plain read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The Dask engine on real worker processes: order, retries, restarts, limits, and what it leaves behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -24,13 +22,7 @@ from penstock import devices
 from penstock.devices import Device
 from penstock.engines.dask import DaskEngine, frames, session
 from penstock.engines.dask import workers as dask_workers
-from penstock.errors import (
-    ConfigError,
-    ExecutionError,
-    InsecureClusterError,
-    StageTimeoutError,
-    WorkerLostError,
-)
+from penstock.errors import ConfigError, ExecutionError, InsecureClusterError, StageTimeoutError, WorkerLostError
 from penstock.io.fragments import Fragment, Piece
 from penstock.spmd import SpmdOptions
 

@@ -1,7 +1,5 @@
 """Scripts that start a Dask cluster: their worker processes import them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

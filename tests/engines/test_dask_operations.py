@@ -1,7 +1,5 @@
 """On Dask rows are put together where they are few, and moved where they are many, to the same result."""
 
-from __future__ import annotations
-
 import distributed
 import narwhals as nw
 import pyarrow as pa
@@ -105,6 +103,4 @@ def refuse(frame):
 
 
 def held_of(client, label):
-    return client.run_on_scheduler(
-        lambda dask_scheduler: [key for key in map(str, dask_scheduler.tasks) if label in key]
-    )
+    return client.run_on_scheduler(lambda dask_scheduler: [k for k in map(str, dask_scheduler.tasks) if label in k])

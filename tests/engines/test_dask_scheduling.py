@@ -1,7 +1,5 @@
 """Who runs what and when on Dask: second attempts at stragglers, long fragments, priorities, workers that come."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time
@@ -73,19 +71,19 @@ def straggling(median: float, tasks: int = 4) -> Scan:
     return scan
 
 
-def test_a_task_may_take_a_second_and_twice_the_median() -> None:
+def test_a_task_may_take_a_second_and_twice_the_median():
     for median, limit in ((0.1, 1.0), (0.3, 1.0), (3.0, 9.0)):
         scan = straggling(median)  # with a median of 3 seconds the others have taken 9, and twice that is less
         assert scan.look_at(limit) == ([] if limit == 1.0 else [(0, "b")])
         assert scan.look_at(limit + 0.1) == [(0, "b")]
 
 
-def test_a_task_is_started_again_once() -> None:
+def test_a_task_is_started_again_once():
     scan = straggling(0.1)
     assert scan.look_at(3.0) == scan.look_at(100.0) == [(0, "b")]
 
 
-def test_no_task_is_started_again_while_all_threads_are_busy_or_it_waits_at_the_scheduler() -> None:
+def test_no_task_is_started_again_while_all_threads_are_busy_or_it_waits_at_the_scheduler():
     scan = straggling(0.1)
     scan.processing["b"] = ["of somebody else"]  # type: ignore[list-item]
     assert scan.look_at(60.0) == []
@@ -94,7 +92,7 @@ def test_no_task_is_started_again_while_all_threads_are_busy_or_it_waits_at_the_
     assert scan.look_at(60.0) == []
 
 
-def test_no_task_is_started_again_before_half_of_those_begun_are_done() -> None:
+def test_no_task_is_started_again_before_half_of_those_begun_are_done():
     scan = Scan(5)
     scan.threads["a"] = 2
     scan.processing["a"] = [0, 1, 2]
@@ -104,14 +102,14 @@ def test_no_task_is_started_again_before_half_of_those_begun_are_done() -> None:
     assert scan.look_at(60.2) == [(0, "b")]
 
 
-def test_a_task_that_was_moved_to_another_worker_has_run_since_then() -> None:
+def test_a_task_that_was_moved_to_another_worker_has_run_since_then():
     scan = straggling(0.1)
     scan.processing = {"a": [], "b": [0]}
     assert scan.look_at(50.0) == scan.look_at(50.9) == []
     assert scan.look_at(51.1) == [(0, "a")]
 
 
-def test_both_attempts_are_given_when_the_result_is_taken() -> None:
+def test_both_attempts_are_given_when_the_result_is_taken():
     scan = straggling(0.1)
     scan.look_at(3.0)
     first, second = scan.speculation.take(scan.futures[0])
@@ -119,7 +117,7 @@ def test_both_attempts_are_given_when_the_result_is_taken() -> None:
     assert scan.speculation.take(scan.futures[0]) == ()
 
 
-def test_the_longest_fragments_are_asked_for_first_as_many_as_there_are_threads() -> None:
+def test_the_longest_fragments_are_asked_for_first_as_many_as_there_are_threads():
     rows = [10] * 20 + [50, 90, 70]
     fragments = [Fragment(index, 0, (Piece("a", 0, count),)) for index, count in enumerate(rows)]
     client = InstantClient({"a": 1, "b": 1})
@@ -129,7 +127,7 @@ def test_the_longest_fragments_are_asked_for_first_as_many_as_there_are_threads(
     assert [client.futures.index(future) for future in done] == [begun.index(index) for index in range(23)]
 
 
-def test_a_few_items_for_each_thread_are_asked_for_ahead_and_those_that_are_not_taken_are_given_up() -> None:
+def test_a_few_items_for_each_thread_are_asked_for_ahead_and_those_that_are_not_taken_are_given_up():
     client = InstantClient({"a": 1, "b": 3})
     tasks = client.tasks()
     results = tasks.each(range(200))
@@ -164,9 +162,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize(("call", "at"), [("map", 0), ("map", 11), ("reduce", 0), ("reduce", 11)])
-def test_the_result_is_there_while_a_straggler_still_runs(
-    dask: DaskEngine, impatient: None, call: str, at: int
-) -> None:
+def test_the_result_is_there_while_a_straggler_still_runs(dask, impatient, call, at):
     name = uuid4().hex
     bodies.gates[f"{name} 2"].set()
     work = bodies.Straggling(name, at)
@@ -181,7 +177,7 @@ def test_the_result_is_there_while_a_straggler_still_runs(
 
 
 @pytest.mark.faults
-def test_a_second_attempt_is_recorded_as_one(dask: DaskEngine, impatient: None) -> None:
+def test_a_second_attempt_is_recorded_as_one(dask, impatient):
     name = uuid4().hex
     bodies.gates[f"{name} 2"].set()
     fragments = [Fragment(index, index, (Piece("a", index, 1),)) for index in range(12)]
@@ -198,7 +194,7 @@ def _added(numbers: list[float]) -> float:
 
 
 @pytest.mark.faults
-def test_a_straggler_that_is_done_before_its_second_attempt_gives_the_result(dask: DaskEngine, impatient: None) -> None:
+def test_a_straggler_that_is_done_before_its_second_attempt_gives_the_result(dask, impatient):
     name = uuid4().hex
     opener = threading.Thread(
         target=lambda: bodies.gates[f"{name} begins 2"].wait(60) and bodies.gates[f"{name} 1"].set()
@@ -210,16 +206,14 @@ def test_a_straggler_that_is_done_before_its_second_attempt_gives_the_result(das
 
 
 @pytest.mark.faults
-def test_a_second_attempt_that_fails_is_nobodys_error(dask: DaskEngine, impatient: None) -> None:
+def test_a_second_attempt_that_fails_is_nobodys_error(dask, impatient):
     name = uuid4().hex
     failing = bodies.FailsAgain(name, 3)
     assert list(dask.map(failing, range(12))) == THIRDS
     assert [item for item, _ in bodies.attempts[name]].count(3) == 2
 
 
-def test_nothing_is_run_twice_without_speculation(
-    dask: DaskEngine, impatient: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_run_twice_without_speculation(dask, impatient, monkeypatch):
     name = uuid4().hex
     looks = Mock(side_effect=lambda *_: bodies.gates[name].set())
     monkeypatch.setattr(Speculation, "look", looks)
@@ -232,9 +226,7 @@ def test_nothing_is_run_twice_without_speculation(
 
 @pytest.mark.faults
 @pytest.mark.parametrize("when", ["before it writes", "after it has written"])
-def test_a_straggler_that_writes_after_the_commit_changes_nothing(
-    dask: DaskEngine, impatient: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, when: str
-) -> None:
+def test_a_straggler_that_writes_after_the_commit_changes_nothing(dask, impatient, monkeypatch, tmp_path, when):
     name, put = uuid4().hex, LocalPartFolder.put
     bodies.gates[f"{name} 2"].set()
     ended = threading.Event()
@@ -278,7 +270,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-def test_a_scan_of_higher_priority_overtakes_those_that_were_there_first(dask: DaskEngine) -> None:
+def test_a_scan_of_higher_priority_overtakes_those_that_were_there_first(dask):
     low, high = uuid4().hex, uuid4().hex
     bodies.gates[high].set()
     urgent = DaskEngine(dask.client, device="cpu", priority=10)
@@ -315,7 +307,7 @@ def growing(dask: DaskEngine) -> Iterator[DaskEngine]:
 
 
 @pytest.mark.faults
-def test_a_worker_that_comes_during_a_scan_does_tasks_of_it(growing: DaskEngine) -> None:
+def test_a_worker_that_comes_during_a_scan_does_tasks_of_it(growing):
     known = frozenset(growing.client.nthreads())
     workers = growing.map(bodies.OpenedByAnother(uuid4().hex, known), range(12))
     growing.client.cluster.scale(3)
@@ -324,7 +316,7 @@ def test_a_worker_that_comes_during_a_scan_does_tasks_of_it(growing: DaskEngine)
 
 @pytest.mark.slow
 @pytest.mark.faults
-def test_a_training_begins_again_on_a_worker_that_comes(growing: DaskEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_begins_again_on_a_worker_that_comes(growing, monkeypatch):
     notes: list[str] = []
     monkeypatch.setattr(growing.progress, "note", notes.append)
     data = {"train": growing.from_arrow(pa.table({"x": range(60)}), fragment_bytes=80)}

@@ -1,7 +1,5 @@
 """Frames of Spark and Dask, in and out: lazily, without files, in the numbers of datasets."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Gangs on clusters: ranks share the rows; killed and frozen ranks are restarted."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from gang_bodies import AddUp

@@ -1,10 +1,7 @@
 """Running out of memory is told as such on every engine: with files, the size of the work, the limit, and a hint."""
 
-from __future__ import annotations
-
 import pickle
 import resource
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -17,7 +14,6 @@ from error_bodies import Raises, takes, user_runs_out
 from penstock import frames
 from penstock.cli.reporting import describe
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import Engine
 from penstock.engines.spark.job_errors import loss
 from penstock.errors import ConfigError, CorruptFileError, MemoryLimitError, WorkerLostError
 from penstock.io import memory_errors
@@ -30,7 +26,7 @@ FRAGMENTS = [
 WORK = "it worked on 10 rows from files of 2.0 MiB"
 
 
-def test_a_task_that_runs_out_of_memory_names_its_files_their_size_and_the_limit(engine: Engine) -> None:
+def test_a_task_that_runs_out_of_memory_names_its_files_their_size_and_the_limit(engine):
     for kind, words in (
         ("memory", "MemoryError: of Python"),
         ("arrow", "ArrowMemoryError: malloc of size 1073741824 failed"),
@@ -44,15 +40,13 @@ def test_a_task_that_runs_out_of_memory_names_its_files_their_size_and_the_limit
         assert "fragment_bytes" in caught.value.hint
 
 
-def test_a_function_of_the_users_that_runs_out_of_memory_is_named(engine: Engine) -> None:
+def test_a_function_of_the_users_that_runs_out_of_memory_is_named(engine):
     mapped = engine.from_arrow(pa.table({"x": [1]})).map_partitions(user_runs_out, {"x": "int64"})
     with pytest.raises(MemoryLimitError, match=r"^map_partitions\(user_runs_out\) raised MemoryError: .*1 rows of 8 B"):
         mapped.to_arrow()
 
 
-def test_a_file_that_does_not_fit_in_memory_is_not_told_as_damaged(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_does_not_fit_in_memory_is_not_told_as_damaged(local, tmp_path, monkeypatch):
     pq.write_table(pa.table({"x": range(1000)}), tmp_path / "a.parquet")
     data = local.read_parquet(tmp_path / "a.parquet")
     of_polars = pl.exceptions.ComputeError("Cannot allocate memory (os error 12)")
@@ -63,7 +57,7 @@ def test_a_file_that_does_not_fit_in_memory_is_not_told_as_damaged(
         assert caught.value.path == str(tmp_path / "a.parquet")
 
 
-def test_a_picture_is_not_called_broken_where_memory_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_is_not_called_broken_where_memory_is_out(monkeypatch):
     pillow = pytest.importorskip("penstock.stages.preprocessing.images._pillow")
 
     monkeypatch.setattr(pillow.Image, "open", Mock(side_effect=MemoryError))
@@ -71,22 +65,22 @@ def test_a_picture_is_not_called_broken_where_memory_is_out(monkeypatch: pytest.
         pillow.Decoder((2, 2), "L", True, 2, 100)(b"")
 
 
-def test_what_runs_out_of_memory_is_told_from_other_errors() -> None:
+def test_what_runs_out_of_memory_is_told_from_other_errors():
     out = type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"), RuntimeError("[10:00] std::bad_alloc")
     assert [memory_errors.is_out_of_memory(error) for error in out] == [True, True]
     assert not memory_errors.is_out_of_memory(ValueError("'out of memory' is no number"))
 
 
-def test_the_memory_of_the_host_is_not_told_as_that_of_a_gpu() -> None:
+def test_the_memory_of_the_host_is_not_told_as_that_of_a_gpu():
     assert memory_errors.shortage(MemoryError("std::bad_alloc: out_of_memory: CUDA error"), FRAGMENTS[0]) == WORK
 
 
-def test_a_limit_of_addresses_is_told_where_it_is_less(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_addresses_is_told_where_it_is_less(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2**20, 2**20))
     assert memory_errors.shortage(MemoryError()) == "its process can have 1.0 MiB of addresses (ulimit -v)"
 
 
-def test_the_error_pickles_keeps_old_clauses_working_and_is_one_of_execution() -> None:
+def test_the_error_pickles_keeps_old_clauses_working_and_is_one_of_execution():
     with pytest.raises(MemoryLimitError) as caught:
         translate_errors(Raises("memory"))(FRAGMENTS[1])
     again = pickle.loads(pickle.dumps(caught.value))
@@ -96,7 +90,7 @@ def test_the_error_pickles_keeps_old_clauses_working_and_is_one_of_execution() -
     assert describe(again)["exit_code"] == 4
 
 
-def test_an_error_of_another_kind_stays_what_it_is() -> None:
+def test_an_error_of_another_kind_stays_what_it_is():
     for error in (ConfigError("x is 1"), CorruptFileError("cut off")):
         error.__context__ = MemoryError()
         with pytest.raises(type(error)):
@@ -105,7 +99,7 @@ def test_an_error_of_another_kind_stays_what_it_is() -> None:
 
 @pytest.mark.dask
 @pytest.mark.faults
-def test_a_worker_that_its_nanny_ends_for_memory_is_told_with_limit_and_files() -> None:
+def test_a_worker_that_its_nanny_ends_for_memory_is_told_with_limit_and_files():
     import dask
     import distributed
 
@@ -128,7 +122,7 @@ def test_a_worker_that_its_nanny_ends_for_memory_is_told_with_limit_and_files() 
 SETTINGS = {"spark.executor.memory": "4g"}
 
 
-def test_what_spark_says_of_an_executor_that_was_ended_for_memory_is_understood() -> None:
+def test_what_spark_says_of_an_executor_that_was_ended_for_memory_is_understood():
     for text in (
         "ExecutorLostFailure (executor 2 exited) Reason: The executor with id 2 exited with exit code 137(SIGKILL,"
         " possible container OOM).",
@@ -143,7 +137,7 @@ def test_what_spark_says_of_an_executor_that_was_ended_for_memory_is_understood(
         assert "spark.executor.memory is 4g, spark.executor.memoryOverhead is not set" in error.message
 
 
-def test_another_loss_of_spark_is_not_put_down_to_memory() -> None:
+def test_another_loss_of_spark_is_not_put_down_to_memory():
     lost = loss("scan", "Python worker exited unexpectedly (crashed)", "it crashed", FRAGMENTS[1], SETTINGS)
     assert type(lost) is WorkerLostError
     assert loss("scan", "AnalysisException: no column x", "no column x", None, SETTINGS) is None

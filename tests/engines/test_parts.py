@@ -1,7 +1,5 @@
 """Reductions in parts: the tree of each, and counts of which no worker has more than a part."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from functools import partial

@@ -1,7 +1,5 @@
 """Which datasets another reader may read, and what Spark makes of them."""
 
-from __future__ import annotations
-
 import datetime
 import os
 from decimal import Decimal

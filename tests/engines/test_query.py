@@ -1,7 +1,5 @@
 """Queries give what pandas gives, on every engine, and leave nothing behind."""
 
-from __future__ import annotations
-
 import datetime
 import gc
 import os
@@ -270,9 +268,7 @@ def test_files_are_there_as_long_as_a_dataset_is(engine, tables, tmp_path, monke
     (folder,) = staged(tmp_path)
     assert folder.stat().st_mode & 0o777 == 0o700
     del part
-    until(
-        lambda: (gc.collect(), not staged(tmp_path))[1]
-    )  # a thread of the cluster's client may have it a moment longer
+    until(lambda: (gc.collect(), not staged(tmp_path))[1])  # a thread of the client may have it a moment longer
 
 
 def test_nothing_is_left_behind_by_what_fails_and_a_value_that_cannot_be_cast_is_told(engine, tmp_path):

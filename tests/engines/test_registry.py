@@ -1,14 +1,12 @@
 """Engines of other packages: found by their entry points, and as good as ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from timed_subtests import TimedSubtests, run_checks
+from timed_subtests import run_checks
 from toy_engine import ToyEngine, ToySettings
 
 from penstock import stages as st
@@ -43,7 +41,7 @@ def toy() -> Iterator[ToyEngine]:
         yield engine
 
 
-def test_our_engines_need_no_metadata() -> None:
+def test_our_engines_need_no_metadata():
     assert engine_names()[:3] == ["local", "dask", "spark"]
     assert [settings_class(name).__name__ for name in ("local", "dask", "spark")] == [
         "LocalSettings",
@@ -52,7 +50,7 @@ def test_our_engines_need_no_metadata() -> None:
     ]
 
 
-def test_an_engine_of_another_package_is_started_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_of_another_package_is_started_by_its_name(tmp_path, monkeypatch):
     offer(tmp_path, monkeypatch, "toy_engine:ToySettings")
     settings = engine_settings("toy", "cpu", Settings(), Path("nowhere"), {})
     assert settings == ToySettings(device="cpu")
@@ -60,7 +58,7 @@ def test_an_engine_of_another_package_is_started_by_its_name(tmp_path: Path, mon
         assert (engine.name, engine.slots) == ("toy", 2)
 
 
-def test_a_name_that_two_packages_offer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_two_packages_offer_is_refused(tmp_path, monkeypatch):
     offer(tmp_path, monkeypatch, "toy_engine:ToySettings")
     offer(tmp_path, monkeypatch, "another_toy:Settings", "another")
     with pytest.raises(ConfigError, match=r"'toy' is offered twice, by .*another_toy:Settings"):
@@ -71,20 +69,18 @@ def test_a_name_that_two_packages_offer_is_refused(tmp_path: Path, monkeypatch: 
     ("value", "message"),
     [("no_such_package:Settings", "No module named"), ("toy_engine:ToyEngine", "a class of EngineSett")],
 )
-def test_an_offer_that_is_no_engine_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, message: str
-) -> None:
+def test_an_offer_that_is_no_engine_is_refused(tmp_path, monkeypatch, value, message):
     offer(tmp_path, monkeypatch, value)
     with pytest.raises(ConfigError, match=f"'toy'.*{message}"):
         settings_class("toy")
 
 
 @pytest.mark.thorough
-def test_an_engine_of_another_package_passes_the_core_of_the_suite(toy: ToyEngine, subtests: TimedSubtests) -> None:
+def test_an_engine_of_another_package_passes_the_core_of_the_suite(toy, subtests):
     run_checks((check for stage in STAGES for check in checks_for(stage) if check.scheduled), toy, subtests)
 
 
-def test_what_needs_queries_says_so_where_an_engine_has_none(toy: ToyEngine) -> None:
+def test_what_needs_queries_says_so_where_an_engine_has_none(toy):
     data = toy.from_arrow(pa.table({"t": [1, 2], "x": [1.0, 2.0]}))
     with pytest.raises(ConfigError, match=r"lag.* needs an engine with a query engine, and 'toy' has none"):
         data.lag("x", by=(), order_by="t")
@@ -97,7 +93,7 @@ class LosesTheLast(ToyEngine):
         yield from list(super().map(task, items))[:-1]
 
 
-def test_a_result_that_an_engine_loses_is_an_error(tmp_path: Path) -> None:
+def test_a_result_that_an_engine_loses_is_an_error(tmp_path):
     with LosesTheLast(device="cpu") as engine:
         data = engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)
         for use in (

@@ -1,7 +1,5 @@
 """Engines by name, by file and by section."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

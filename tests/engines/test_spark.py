@@ -1,7 +1,5 @@
 """The engine on Spark: order, errors, reduction, gangs and their faults, sessions given and started."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

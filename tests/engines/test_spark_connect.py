@@ -1,7 +1,5 @@
 """Spark Connect: an engine on a session of it does what one on a classic session does; a job starts the server once."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

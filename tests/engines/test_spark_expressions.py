@@ -1,7 +1,5 @@
 """What Spark SQL computes itself is to the bit what Polars computes."""
 
-from __future__ import annotations
-
 import datetime
 import math
 

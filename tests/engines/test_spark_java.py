@@ -1,7 +1,5 @@
 """Finding a Java for Spark, with Java homes made of shell scripts."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

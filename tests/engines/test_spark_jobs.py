@@ -1,7 +1,5 @@
 """Jobs of Spark in threads of their own."""
 
-from __future__ import annotations
-
 from threading import Event, Thread
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a user sees when the JVM of Spark's driver is killed while it works."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -34,7 +32,7 @@ with SparkEngine(conf={"spark.master": "local[1]"}, device="cpu") as engine:
 
 @pytest.mark.spark
 @pytest.mark.faults
-def test_a_jvm_that_is_killed_is_a_lost_worker_to_what_runs_and_what_comes_and_the_process_ends() -> None:
+def test_a_jvm_that_is_killed_is_a_lost_worker_to_what_runs_and_what_comes_and_the_process_ends():
     done = subprocess.run([sys.executable, "-c", _KILLED], capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()

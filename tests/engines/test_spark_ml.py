@@ -1,7 +1,5 @@
 """Estimators of Spark ML as stages: held to Spark ML itself, saved, and refused where Spark is not."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

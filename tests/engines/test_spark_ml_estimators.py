@@ -1,7 +1,5 @@
 """All estimators of Spark ML as stages: each is fitted, saved and loaded, or refused before it is fitted."""
 
-from __future__ import annotations
-
 from inspect import signature
 
 import numpy as np

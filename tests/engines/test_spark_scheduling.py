@@ -1,7 +1,5 @@
 """How the engine on Spark shares executors with others, and what it has Spark do about slow tasks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Streams of Spark: refused where rows must end, scored batch by batch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,9 +61,7 @@ def test_batches_of_a_stream_are_scored_as_their_rows_at_once(spark, stream, mod
     query = writer.trigger(availableNow=True).start()
     assert query.awaitTermination(240)
     scores = [number for folder in (tmp_path / "scores").iterdir() for number in pq.read_table(folder)["x"].to_pylist()]
-    assert sorted(scores) == sorted(
-        row["x"] for row in model.predict([{"x": value} for value in (1.0, None, 3.0, 5.0)])
-    )
+    assert sorted(scores) == sorted(row["x"] for row in model.predict([{"x": x} for x in (1.0, None, 3.0, 5.0)]))
     assert len(staged) == 2
 
 

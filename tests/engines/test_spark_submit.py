@@ -1,7 +1,5 @@
 """How spark-submit is called; a script stands in for it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

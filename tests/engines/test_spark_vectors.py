@@ -1,7 +1,5 @@
 """Vectors of MLlib in frames of Spark: in, through a model, and into MLlib again."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

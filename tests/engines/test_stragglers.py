@@ -1,14 +1,9 @@
 """A task that takes far longer than the others is told while it runs, with what it works on."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from straggler_bodies import WaitsFor
 
 from penstock.engines import stragglers
-from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
 from penstock.engines.stragglers import Stragglers, TaskClock
 from penstock.io.fragments import Fragment, Piece
@@ -40,7 +35,7 @@ class Scan:
         return self.lines
 
 
-def test_a_task_far_over_the_median_is_told_with_its_file() -> None:
+def test_a_task_far_over_the_median_is_told_with_its_file():
     scan = Scan(41)
     scan.times.start(17)
     scan.run(range(17), 2.0)
@@ -50,7 +45,7 @@ def test_a_task_far_over_the_median_is_told_with_its_file() -> None:
     ]
 
 
-def test_a_task_is_told_again_when_it_has_taken_twice_as_long() -> None:
+def test_a_task_is_told_again_when_it_has_taken_twice_as_long():
     scan = Scan(4)
     scan.run(range(3), 1.0)
     scan.times.start(3)
@@ -58,7 +53,7 @@ def test_a_task_is_told_again_when_it_has_taken_twice_as_long() -> None:
     assert told == [15, 30, 60, 120]  # it began at 3, and looks are at 10, 15, 20, ...: 12, 27, 57 and 117 seconds
 
 
-def test_five_medians_and_ten_seconds_are_not_far_longer() -> None:
+def test_five_medians_and_ten_seconds_are_not_far_longer():
     for median, first in ((1.0, 15), (2.0, 11), (3.0, 16), (10.0, 51)):
         scan = Scan(6)
         scan.run(range(5), median)
@@ -67,7 +62,7 @@ def test_five_medians_and_ten_seconds_are_not_far_longer() -> None:
         assert next(second for second in range(1, 200) if scan.look_at(began + second)) == first
 
 
-def test_nothing_is_told_before_three_tasks_or_half_of_all_are_done() -> None:
+def test_nothing_is_told_before_three_tasks_or_half_of_all_are_done():
     for total, done, told in ((1, 0, 0), (2, 1, 1), (3, 1, 0), (3, 2, 1), (9, 2, 0), (9, 3, 1)):
         scan = Scan(total)
         scan.run(range(done), 0.1)
@@ -75,7 +70,7 @@ def test_nothing_is_told_before_three_tasks_or_half_of_all_are_done() -> None:
         assert len(scan.look_at(60.0)) == told, (total, done)
 
 
-def test_times_are_not_asked_for_in_the_first_ten_seconds() -> None:
+def test_times_are_not_asked_for_in_the_first_ten_seconds():
     scan = Scan(9)
     scan.times.running = pytest.fail  # type: ignore[method-assign, assignment]
     assert [scan.look_at(now) for now in (0.0, 5.0, 9.9)] == [[], [], []]
@@ -83,9 +78,7 @@ def test_times_are_not_asked_for_in_the_first_ten_seconds() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_a_straggler_is_told_while_it_runs_on_every_engine(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_straggler_is_told_while_it_runs_on_every_engine(engine, monkeypatch, tmp_path):
     monkeypatch.setattr(stragglers, "LEAST", 0.5)
     monkeypatch.setattr(stragglers, "_PAUSE", 0.2)
     if engine.name == "dask":
@@ -101,7 +94,7 @@ def test_a_straggler_is_told_while_it_runs_on_every_engine(
         assert total == sum(range(9))
 
 
-def test_what_is_worth_a_line_is_logged_where_nothing_is_drawn(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_worth_a_line_is_logged_where_nothing_is_drawn(caplog):
     LocalEngine(device="cpu").progress.note("scan: fragment 7 of s3://me:hunter2@bucket/a has run for 95 s")
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert caplog.messages == ["scan: fragment 7 of s3://me:***@bucket/a has run for 95 s"]

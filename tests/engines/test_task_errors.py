@@ -1,8 +1,5 @@
 """Whatever a task raises, it leaves every engine as an error of Penstock's own: nothing hangs, retries or goes bare."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +21,7 @@ def unreadable(engine: Engine) -> Dataset:
     return Dataset(engine, Reader(Panics(pa.schema({"x": pa.int64()}))), tuple(FRAGMENTS[1:2]))
 
 
-def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engine) -> None:
+def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine):
     hard_to_send = {
         "nested": "Nested: of a function",
         "exit": "SystemExit: 0",
@@ -44,7 +41,7 @@ def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engi
         assert (caught.value.path, caught.value.partition) == ("1.parquet", 1)
 
 
-def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: Engine) -> None:
+def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine):
     def imports(item: Any) -> Any:
         import helpers_of_nobody
 
@@ -58,7 +55,7 @@ def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: En
         assert "--py-files on Spark" in caught.value.hint
 
 
-def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine) -> None:
+def test_no_part_of_a_reduction_lets_a_bare_error_out(engine):
     for at in ("call", "merge", "prune"):
         work = Raises("bare", at)
         with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
@@ -68,9 +65,7 @@ def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine) -> None:
                 engine.reduce(work, work.merge, FRAGMENTS[:2])
 
 
-def test_collecting_writing_and_queries_let_no_bare_error_out_and_name_the_file(
-    engine: Engine, unreadable: Dataset, tmp_path: Path
-) -> None:
+def test_collecting_writing_and_queries_let_no_bare_error_out_and_name_the_file(engine, unreadable, tmp_path):
     for attempt in (
         unreadable.to_arrow,
         lambda: unreadable.write_parquet(tmp_path / "out"),
@@ -82,20 +77,20 @@ def test_collecting_writing_and_queries_let_no_bare_error_out_and_name_the_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bare_error_of_a_rank_is_told_and_not_tried_again(engine: Engine) -> None:
+def test_a_bare_error_of_a_rank_is_told_and_not_tried_again(engine):
     data = {"train": engine.from_arrow(pa.table({"x": [1, 2]}))}
     with pytest.raises(UserCodeError, match="raised Nested: of a function"):
         engine.spmd(rank_raises, data, SpmdOptions(world_size=1, timeout=20))
 
 
-def test_an_error_whose_cause_does_not_pickle_keeps_its_class_and_shows_the_traceback(engine: Engine) -> None:
+def test_an_error_whose_cause_does_not_pickle_keeps_its_class_and_shows_the_traceback(engine):
     with pytest.raises(DataValueError, match="label is 7") as caught:
         list(engine.map(cause_is_strange, [0]))
     assert (caught.value.hint, caught.value.row) == ("Look.", 12)
     assert "Nested: of a function" in str(caught.value.__cause__)
 
 
-def test_an_error_that_does_not_pickle_becomes_one_of_the_nearest_class(engine: Engine) -> None:
+def test_an_error_that_does_not_pickle_becomes_one_of_the_nearest_class(engine):
     with pytest.raises(DataValueError, match="2 is more than 1") as caught:
         list(engine.map(own_is_strange, [0]))
     assert type(caught.value) is DataValueError

@@ -1,7 +1,5 @@
 """An engine that is no part of the package, and has no queries: threads, one for each core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Literal

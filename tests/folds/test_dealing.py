@@ -1,7 +1,5 @@
 """Folds part the rows of a dataset: the same rows whatever the way, the partitions, the steps before and the engine."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

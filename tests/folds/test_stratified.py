@@ -1,7 +1,5 @@
 """Stratified folds and splits, and samples: of every class its share, as near as whole rows can be."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -140,10 +138,7 @@ def test_rows_at_ranks_are_found_exactly_in_however_many_scans(monkeypatch, rows
 
 
 @pytest.mark.thorough
-@given(
-    st.lists(st.integers(0, 10**12), max_size=20),
-    st.lists(st.integers(1, 1000), min_size=1, max_size=6),
-)
+@given(st.lists(st.integers(0, 10**12), max_size=20), st.lists(st.integers(1, 1000), min_size=1, max_size=6))
 @example([121, 6], [1, 221, 461, 700])  # a share of a whole number of rows, in a part that is most behind
 def test_an_allocation_is_within_one_row_of_every_share(rows, weights):
     shares = [Fraction(weight, sum(weights)) for weight in weights]

@@ -1,7 +1,5 @@
 """Files of each format of columns, as other libraries write them, in groups of a few rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

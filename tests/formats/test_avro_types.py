@@ -1,7 +1,5 @@
 """Types of Avro as fastavro writes them, and ours as fastavro reads them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from decimal import Decimal
@@ -13,7 +11,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import penstock as ps
 from penstock.errors import MissingExtraError, SchemaError
 
 UTC = dt.UTC
@@ -72,9 +69,7 @@ TIMES = [name for name in TYPES if name.startswith("time")]
 @pytest.mark.parametrize(
     "names", [[name for name in TYPES if name not in TIMES], pytest.param(TIMES, marks=NOT_ON_GPUS)], ids=len
 )
-def test_a_logical_type_of_another_writer_has_its_type_in_arrow(
-    local: ps.LocalEngine, names: list[str], tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_logical_type_of_another_writer_has_its_type_in_arrow(local, names, tmp_path, subtests):
     for name, order in product(names, ("null first", "null last", "never null")):
         kind, expected, values = TYPES[name]
         union = {"null first": ["null", kind], "null last": [kind, "null"], "never null": kind}[order]
@@ -87,7 +82,7 @@ def test_a_logical_type_of_another_writer_has_its_type_in_arrow(
             assert column.to_pylist() == values
 
 
-def test_times_in_nanoseconds_keep_them(local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_times_in_nanoseconds_keep_them(local, tmp_path):
     fields = [
         {"name": "t", "type": ["null", {"type": "long", "logicalType": "timestamp-nanos"}]},
         {"name": "u", "type": {"type": "long", "logicalType": "local-timestamp-nanos"}},
@@ -98,7 +93,7 @@ def test_times_in_nanoseconds_keep_them(local: ps.LocalEngine, tmp_path: Path) -
     assert [table[name].cast(pa.int64()).to_pylist() for name in "tu"] == [[2**60 + 1, None], [-1, 1]]
 
 
-def test_a_name_that_was_defined_before_is_what_it_stands_for(local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_a_name_that_was_defined_before_is_what_it_stands_for(local, tmp_path):
     fields = [{"name": "a", "type": DAY}, {"name": "b", "type": ["null", "day"]}, {"name": "c", "type": "n.day"}]
     day = {"d": dt.date(2024, 1, 1)}
     path = write(tmp_path / "a.avro", fields, [{"a": day, "b": None, "c": day}, {"a": day, "b": day, "c": day}])
@@ -116,9 +111,7 @@ NOT_READ: list[tuple[Any, str]] = [
 ]
 
 
-def test_a_type_that_is_not_read_is_refused_by_name(
-    local: ps.LocalEngine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_type_that_is_not_read_is_refused_by_name(local, tmp_path, subtests):
     for number, (kind, what) in enumerate(NOT_READ):
         path = write(tmp_path / f"{number}.avro", [{"name": "x", "type": kind}], [])
         with subtests.test(what=what):
@@ -127,7 +120,7 @@ def test_a_type_that_is_not_read_is_refused_by_name(
             assert caught.value.column == "x"
 
 
-def test_codecs_that_fastavro_has_are_read(local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_codecs_that_fastavro_has_are_read(local, tmp_path):
     rows = [{"x": row} for row in range(5000)]
     for codec in ("null", "deflate", "bzip2", "xz"):
         path = write(tmp_path / f"{codec}.avro", [{"name": "x", "type": "long"}], rows, codec)
@@ -137,7 +130,7 @@ def test_codecs_that_fastavro_has_are_read(local: ps.LocalEngine, tmp_path: Path
 
 
 @pytest.mark.skipif(pl.__version__ < "2", reason="lists are refused: Polars before 2.0 loses empty ones")
-def test_what_is_written_is_read_by_fastavro(local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_what_is_written_is_read_by_fastavro(local, tmp_path):
     rows = {
         "zoned": pa.array([0, None], pa.timestamp("us", "Europe/Berlin")),
         "local": pa.array([0, None], pa.timestamp("ms")),
@@ -164,9 +157,7 @@ def test_what_is_written_is_read_by_fastavro(local: ps.LocalEngine, tmp_path: Pa
     assert set(second.values()) == {None}
 
 
-def test_without_fastavro_the_extra_is_named(
-    local: ps.LocalEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_fastavro_the_extra_is_named(local, monkeypatch, tmp_path):
     path = write(tmp_path / "a.avro", [{"name": "x", "type": "long"}], [{"x": 1}])
     monkeypatch.setitem(sys.modules, "fastavro", None)
     with pytest.raises(MissingExtraError, match="fastavro cannot be imported") as caught:

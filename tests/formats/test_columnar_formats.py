@@ -1,7 +1,5 @@
 """ORC, Avro and Arrow IPC, written by other libraries: the contract that Parquet has."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +12,7 @@ from columnar_files import GROUP, WRITERS, table
 
 import penstock as ps
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    CorruptFileError,
-    IncompleteInputError,
-    PenstockError,
-    SchemaDriftError,
-)
+from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, PenstockError, SchemaDriftError
 from penstock.io.fragments import row_bytes
 
 ALL = pytest.mark.parametrize("name", WRITERS)
@@ -56,9 +48,7 @@ def store() -> Iterator[fsspec.AbstractFileSystem]:
 
 
 @ALL
-def test_files_of_other_writers_are_read_in_fragments_without_losing_a_row(
-    local: Engine, name: str, tmp_path: Path
-) -> None:
+def test_files_of_other_writers_are_read_in_fragments_without_losing_a_row(local, name, tmp_path):
     rows = table(5 * GROUP + 100)
     paths = [write(name, tmp_path / "a", rows.slice(0, 3 * GROUP)), write(name, tmp_path / "b", rows.slice(3 * GROUP))]
     data = read(local, name, [str(path) for path in paths], fragment_bytes=GROUP * row_bytes(rows.schema))
@@ -69,7 +59,7 @@ def test_files_of_other_writers_are_read_in_fragments_without_losing_a_row(
 
 
 @ALL
-def test_ranks_and_samples_read_parts_of_a_group_and_a_nan_is_null(local: Engine, name: str, tmp_path: Path) -> None:
+def test_ranks_and_samples_read_parts_of_a_group_and_a_nan_is_null(local, name, tmp_path):
     rows = table(GROUP + 10)
     data = read(local, name, write(name, tmp_path / "a", rows))
     train, test = (part.to_arrow()["id"].to_pylist() for part in data.split([0.5, 0.5], seed=1))
@@ -82,7 +72,7 @@ def test_ranks_and_samples_read_parts_of_a_group_and_a_nan_is_null(local: Engine
 
 
 @ALL
-def test_a_url_is_read_as_a_path_is(local: Engine, name: str, tmp_path: Path, store: fsspec.AbstractFileSystem) -> None:
+def test_a_url_is_read_as_a_path_is(local, name, tmp_path, store):
     rows = table(2 * GROUP)
     path = write(name, tmp_path / "a", rows)
     store.pipe(f"/columnar/{path.name}", path.read_bytes())
@@ -90,9 +80,7 @@ def test_a_url_is_read_as_a_path_is(local: Engine, name: str, tmp_path: Path, st
 
 
 @ALL
-def test_keys_of_folders_are_columns_and_a_file_that_lacks_a_column_is_told(
-    local: Engine, name: str, tmp_path: Path
-) -> None:
+def test_keys_of_folders_are_columns_and_a_file_that_lacks_a_column_is_told(local, name, tmp_path):
     for day, rows in ((1, table(10)), (2, table(10, 10).drop_columns("b"))):
         (tmp_path / f"day={day}").mkdir()
         write(name, tmp_path / f"day={day}" / "a", rows)
@@ -106,9 +94,7 @@ def test_keys_of_folders_are_columns_and_a_file_that_lacks_a_column_is_told(
 
 
 @ALL
-def test_a_column_that_is_not_declared_is_left_out_and_a_type_that_does_not_hold_it_is_refused(
-    local: Engine, name: str, tmp_path: Path
-) -> None:
+def test_a_column_that_is_not_declared_is_left_out_and_a_type_that_does_not_hold_it_is_refused(local, name, tmp_path):
     path = write(name, tmp_path / "a", table(10))
     with pytest.warns(UserWarning, match="columns that the declared schema lacks are left out: x in "):
         data = read(local, name, path, schema={"s": "string", "id": "int64"})
@@ -118,7 +104,7 @@ def test_a_column_that_is_not_declared_is_left_out_and_a_type_that_does_not_hold
 
 
 @ALL
-def test_an_empty_file_and_one_of_another_format_are_told(local: Engine, name: str, tmp_path: Path) -> None:
+def test_an_empty_file_and_one_of_another_format_are_told(local, name, tmp_path):
     path = write(name, tmp_path / "a", table(3))
     path.write_bytes(b"")
     with pytest.raises(CorruptFileError, match=f"{path}: 0 bytes, expected an? "):
@@ -131,7 +117,7 @@ def test_an_empty_file_and_one_of_another_format_are_told(local: Engine, name: s
 
 @pytest.mark.thorough
 @ALL
-def test_a_file_that_is_cut_anywhere_is_corrupt_or_of_whole_blocks(local: Engine, name: str, tmp_path: Path) -> None:
+def test_a_file_that_is_cut_anywhere_is_corrupt_or_of_whole_blocks(local, name, tmp_path):
     path = write(name, tmp_path / "a", table(GROUP + 10))
     whole = path.read_bytes()
     rows = set()
@@ -141,9 +127,7 @@ def test_a_file_that_is_cut_anywhere_is_corrupt_or_of_whole_blocks(local: Engine
     assert rows <= ({0, GROUP} if name == "avro" else set())  # between two blocks Avro has no way to tell
 
 
-def test_a_stream_that_is_cut_between_two_batches_and_two_in_one_file_are_corrupt(
-    local: Engine, tmp_path: Path
-) -> None:
+def test_a_stream_that_is_cut_between_two_batches_and_two_in_one_file_are_corrupt(local, tmp_path):
     path = write("stream", tmp_path / "a", table(10))
     whole = path.read_bytes()
     path.write_bytes(whole[:-8])
@@ -157,9 +141,7 @@ def test_a_stream_that_is_cut_between_two_batches_and_two_in_one_file_are_corrup
 
 @pytest.mark.thorough
 @ALL
-def test_a_changed_byte_never_ends_in_anything_but_rows_or_an_error_of_penstock(
-    local: Engine, name: str, tmp_path: Path
-) -> None:
+def test_a_changed_byte_never_ends_in_anything_but_rows_or_an_error_of_penstock(local, name, tmp_path):
     for rows in (10, GROUP + 5):
         path = write(name, tmp_path / str(rows), table(rows))
         whole = path.read_bytes()
@@ -169,7 +151,7 @@ def test_a_changed_byte_never_ends_in_anything_but_rows_or_an_error_of_penstock(
 
 
 @ALL
-def test_a_file_that_changed_since_it_was_planned_is_told(local: Engine, name: str, tmp_path: Path) -> None:
+def test_a_file_that_changed_since_it_was_planned_is_told(local, name, tmp_path):
     path = write(name, tmp_path / "a", table(10))
     data = read(local, name, path)
     write(name, tmp_path / "a", table(20))
@@ -178,7 +160,7 @@ def test_a_file_that_changed_since_it_was_planned_is_told(local: Engine, name: s
 
 
 @pytest.mark.parametrize("format", ["orc", "avro", "arrow"])
-def test_a_part_that_is_not_the_one_of_its_manifest_is_told(local: Engine, format: str, tmp_path: Path) -> None:
+def test_a_part_that_is_not_the_one_of_its_manifest_is_told(local, format, tmp_path):
     local.from_arrow(table(100)).write(tmp_path / "out", format=format, compression="uncompressed")
     part = tmp_path / "out" / f"part-00000.{format}"
     status, content = part.stat(), part.read_bytes()
@@ -190,7 +172,7 @@ def test_a_part_that_is_not_the_one_of_its_manifest_is_told(local: Engine, forma
 
 
 @pytest.mark.thorough
-def test_a_dictionary_and_views_are_strings(local: Engine, tmp_path: Path) -> None:
+def test_a_dictionary_and_views_are_strings(local, tmp_path):
     texts = pa.array(["a", None, "b", "a"] * GROUP)
     rows = pa.table(
         {"d": texts.dictionary_encode(), "v": texts.cast(pa.string_view()), "l": texts.cast("large_string")}
@@ -202,14 +184,12 @@ def test_a_dictionary_and_views_are_strings(local: Engine, tmp_path: Path) -> No
         assert data.to_arrow()["d"].to_pylist() == texts.to_pylist() == data.to_arrow()["v"].to_pylist()
 
 
-def test_a_name_with_a_dot_is_a_name(local: Engine, tmp_path: Path) -> None:
+def test_a_name_with_a_dot_is_a_name(local, tmp_path):
     rows = pa.table({"a": [{"b": 1}], "a.b": [2]})
     assert local.read_orc(write("orc", tmp_path / "a", rows)).select("a.b").to_arrow().to_pydict() == {"a.b": [2]}
 
 
-def test_times_that_readers_of_orc_overflow_or_fail_on_are_refused_when_they_are_written(
-    local: Engine, tmp_path: Path
-) -> None:
+def test_times_that_readers_of_orc_overflow_or_fail_on_are_refused_when_they_are_written(local, tmp_path):
     early = pa.array([None, -1_500_000], pa.timestamp("us"))
     for column, problem in (
         (pa.array([253_402_300_799], pa.timestamp("s")), r"is timestamp\[.*\], stored as timestamp\[ns\]"),
@@ -221,9 +201,7 @@ def test_times_that_readers_of_orc_overflow_or_fail_on_are_refused_when_they_are
         assert not (tmp_path / "out").exists()
 
 
-def test_an_option_of_the_writer_and_a_type_that_it_cannot_hold_are_refused_before_anything_is_read(
-    local: Engine, tmp_path: Path
-) -> None:
+def test_an_option_of_the_writer_and_a_type_that_it_cannot_hold_are_refused_before_anything_is_read(local, tmp_path):
     def explode(frame: nw.DataFrame) -> nw.DataFrame:
         raise AssertionError("was read")
 
@@ -238,9 +216,7 @@ def test_an_option_of_the_writer_and_a_type_that_it_cannot_hold_are_refused_befo
             data.select("u").write(tmp_path / "out", format=format)
 
 
-def test_on_a_cluster_parts_are_written_and_read_as_here(
-    distributed_engine: Engine, local: Engine, tmp_path: Path
-) -> None:
+def test_on_a_cluster_parts_are_written_and_read_as_here(distributed_engine, local, tmp_path):
     rows = table(3 * GROUP)
     data = distributed_engine.from_arrow(rows, fragment_bytes=GROUP * row_bytes(rows.schema))
     for format in ("orc", "avro", "arrow"):

@@ -1,17 +1,13 @@
 """Every type that a format holds, written and read again to the bit; the others are refused by name."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
-import penstock as ps
 from penstock.errors import ConfigError
 
 NOON = dt.datetime(1969, 12, 31, 12)
@@ -64,9 +60,7 @@ PLAIN = [kind for kind in VALUES if kind not in ODD]
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", REFUSED)
 @pytest.mark.parametrize("kinds", [PLAIN, pytest.param(ODD, marks=pytest.mark.cpu("cuDF has no such types"))])
-def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(
-    local: ps.LocalEngine, format: str, kinds: list[pa.DataType], tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(local, format, kinds, tmp_path, subtests):
     for place, kind in enumerate(kinds):
         rows = pa.table({"x": pa.array(VALUES[kind], kind), "row": [0, 1, 2]})
         data, target = local.from_arrow(rows), tmp_path / str(place)
@@ -81,16 +75,12 @@ def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(
             assert again.equals(rows)
 
 
-TEXTUAL = [
-    kind for kind in VALUES if not pa.types.is_nested(kind) and str(kind)[:4] not in ("bina", "dura", "null", "time")
-]
+TEXTUAL = [k for k in VALUES if not pa.types.is_nested(k) and str(k)[:4] not in ("bina", "dura", "null", "time")]
 TEXTUAL += [pa.timestamp("us"), pa.timestamp("ms", "Europe/Berlin")]
 
 
 @pytest.mark.parametrize("format", ["csv", "json_lines"])
-def test_a_column_without_values_has_the_type_that_was_written(
-    local: ps.LocalEngine, format: str, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_column_without_values_has_the_type_that_was_written(local, format, tmp_path, subtests):
     lists = [pa.list_(pa.int8()), pa.list_(pa.float64())] if format == "json_lines" else []
     schema = pa.schema([("k", pa.int64()), *((str(kind), kind) for kind in (*TEXTUAL, *lists))])
     for rows in (2, 0):

@@ -1,9 +1,5 @@
 """libsvm files as scikit-learn writes them, read as it reads them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +8,6 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import penstock as ps
 from penstock import stages as st
-from penstock.engines.base import Engine
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, SchemaDriftError
 
 
@@ -25,9 +20,7 @@ def matrix(table: pa.Table, width: int) -> sparse.csr_matrix:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("zero_based", "with_queries"), [(False, True), (True, False)])
-def test_a_file_of_scikit_learns_is_read_as_it_reads_it_however_it_is_cut(
-    local: Engine, zero_based: bool, with_queries: bool, tmp_path: Path
-) -> None:
+def test_a_file_of_scikit_learns_is_read_as_it_reads_it_however_it_is_cut(local, zero_based, with_queries, tmp_path):
     random = np.random.default_rng(7)
     features = sparse.random(500, 40, 0.1, format="csr", random_state=7)
     labels, queries = random.normal(size=500), np.sort(random.integers(0, 50, 500)) if with_queries else None
@@ -43,7 +36,7 @@ def test_a_file_of_scikit_learns_is_read_as_it_reads_it_however_it_is_cut(
     assert not with_queries or table["qid"].to_pylist() == queries.tolist()  # type: ignore[union-attr]
 
 
-def test_a_trainer_takes_the_vectors(local: Engine, tmp_path: Path) -> None:
+def test_a_trainer_takes_the_vectors(local, tmp_path):
     path = tmp_path / "a.libsvm"
     path.write_text("".join(f"{2 * row} 1:{row} 3:1\n" for row in range(1, 30)))
     pipeline = ps.Pipeline(st.LinearRegression("label", features=["features_indices", "features_values"]))
@@ -52,7 +45,7 @@ def test_a_trainer_takes_the_vectors(local: Engine, tmp_path: Path) -> None:
     assert predictions == pytest.approx([2.0 * row for row in range(1, 30)])
 
 
-def test_comments_blank_lines_and_any_white_space_are_skipped(local: Engine, tmp_path: Path) -> None:
+def test_comments_blank_lines_and_any_white_space_are_skipped(local, tmp_path):
     path = tmp_path / "a.svm"
     path.write_bytes(b"# head\n\n1\t2:0.5   4:1e3 # tail 5:6\r\n  -1.5 \n\n+2 1:-0.25")
     assert local.read_libsvm(path).to_arrow().to_pydict() == {
@@ -62,9 +55,7 @@ def test_comments_blank_lines_and_any_white_space_are_skipped(local: Engine, tmp
     }
 
 
-def test_a_line_that_is_not_of_the_form_is_named_or_set_aside(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_line_that_is_not_of_the_form_is_named_or_set_aside(local, tmp_path, subtests):
     for line, fault in (
         ("x 1:1", "a label that is no number"),
         ("1,2 1:1", "a label that is no number"),
@@ -88,9 +79,7 @@ def test_a_line_that_is_not_of_the_form_is_named_or_set_aside(
             assert data.to_arrow()["label"].to_pylist() == [1.0] * 9 + [2.0]
 
 
-def test_a_line_without_the_query_that_the_first_has_is_bad_and_so_are_files_that_disagree(
-    local: Engine, tmp_path: Path
-) -> None:
+def test_a_line_without_the_query_that_the_first_has_is_bad_and_so_are_files_that_disagree(local, tmp_path):
     (tmp_path / "a.libsvm").write_text("1 qid:1 1:1\n")
     (tmp_path / "b.libsvm").write_text("1 1:1\n")
     with pytest.raises(SchemaDriftError, match=r"column 'qid' of .*a\.libsvm is not in .*b\.libsvm"):
@@ -100,7 +89,7 @@ def test_a_line_without_the_query_that_the_first_has_is_bad_and_so_are_files_tha
         local.read_libsvm(tmp_path / "c.libsvm")
 
 
-def test_it_is_only_read_and_options_are_checked(local: Engine, tmp_path: Path) -> None:
+def test_it_is_only_read_and_options_are_checked(local, tmp_path):
     with pytest.raises(ConfigError, match="libsvm is only read, not written"):
         local.from_arrow(pa.table({"x": [1]})).write(tmp_path / "out", format="libsvm")
     with pytest.raises(ConfigError, match="num_features is 0, expected 1 or more"):

@@ -1,7 +1,5 @@
 """A run whose numbers are known, and a server on loopback that keeps what it is sent."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Models in MLflow are the models that were logged, and jobs are runs of it, whatever ends them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from servers import free_port, serving
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import stages as st
@@ -39,21 +38,11 @@ ROWS = pa.table(
         "y": [0, 1, 0, 1, 0, 1] * 20,
     }
 )
-PIPELINE = """
-from pydantic import BaseModel
-import penstock as ps
-from penstock import stages as st
-
-class Parameters(BaseModel, extra="forbid"):
-    reg_param: float = 0.01
-    token: str = "sesame-0815"
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x"), st.LogisticRegression("y", features=["x", "n"], reg_param=parameters.reg_param))
-
-def evaluators(parameters):
-    return [st.BinaryClassificationEvaluator(label="y")]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x"), st.LogisticRegression("y", features=["x", "n"], reg_param=parameters.reg_param)',
+    '[st.BinaryClassificationEvaluator(label="y")]',
+    parameters='reg_param: float = 0.01\n    token: str = "sesame-0815"',
+)
 SEARCH = """
 search:
   strategy: grid

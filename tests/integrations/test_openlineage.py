@@ -1,7 +1,5 @@
 """Runs as OpenLineage has them: what each read and wrote, by the names of its specification, at a consumer."""
 
-from __future__ import annotations
-
 import os
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs as OpenTelemetry has them: spans with the times that tasks had, metrics that add up, at a collector."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A model behind HTTP answers what it predicts, and refuses what it refuses."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

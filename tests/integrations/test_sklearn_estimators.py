@@ -38,7 +38,7 @@ ESTIMATORS = {
     "boosted trees": PenstockClassifier([st.XGBoostClassifier("y", num_boost_round=2)]),
 }
 EXPECTED_FAILED_CHECKS = {
-    "check_array_api_input": "scikit-learn itself leaves it out, unless SCIPY_ARRAY_API was set before scipy's import",
+    "check_array_api_input": "scikit-learn itself leaves it out, unless SCIPY_ARRAY_API was set before scipy's import"
 }
 
 

@@ -4,8 +4,6 @@ A trip is known by the line of Penstock that makes it and by the way it takes: `
 or unasked, as a truth value or an element does. One that no `Allowed` is for fails where it is made.
 """
 
-from __future__ import annotations
-
 from noticing_device.allowed import Allowed as Allowed
 from noticing_device.allowed import Sizes as Sizes
 from noticing_device.device import NoticingDevice as NoticingDevice

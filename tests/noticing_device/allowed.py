@@ -1,7 +1,5 @@
 """Which trips may be made, how large they may be and how many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

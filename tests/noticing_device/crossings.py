@@ -1,7 +1,5 @@
 """Where numbers of the stand-in cross between the host and the device, each by the name of what moves them."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Outputs that tests commit alone, each the context of a `JointCommit` of its own, and look at to the byte."""
 
-from __future__ import annotations
-
 import errno
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Conflicts, full disks and failing devices: one whole output, an error that says what happened, nothing left over."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
@@ -19,14 +17,7 @@ import pytest
 
 import penstock.io.sinks
 from penstock.errors import CommitConflictError, DiskFullError, OutputError, OutputExistsError
-from penstock.io.sinks import (
-    joint_commit,
-    journal,
-    read_manifest,
-    swap,
-    translate_os_error,
-    translating,
-)
+from penstock.io.sinks import joint_commit, journal, read_manifest, swap, translate_os_error, translating
 from penstock.io.sinks.locks import commit_lock
 from tests.outputs.alone import StagedDirectory, no_exchange, save, verified, write
 
@@ -47,7 +38,7 @@ each_way = pytest.mark.usefixtures("way")
 
 @each_way
 @pytest.mark.parametrize("existing", [False, True])
-def test_second_of_two_runs_to_commit_loses_and_both_are_named(tmp_path: Path, existing: bool) -> None:
+def test_second_of_two_runs_to_commit_loses_and_both_are_named(tmp_path, existing):
     target = tmp_path / "out"
     if existing:
         save(target, "old")
@@ -68,7 +59,7 @@ def test_second_of_two_runs_to_commit_loses_and_both_are_named(tmp_path: Path, e
 
 @pytest.mark.faults
 @pytest.mark.parametrize("existing", [False, True])
-def test_exactly_one_of_many_runs_at_once_wins(tmp_path: Path, existing: bool) -> None:
+def test_exactly_one_of_many_runs_at_once_wins(tmp_path, existing):
     target = tmp_path / "out"
     if existing:
         save(target, "old")
@@ -91,7 +82,7 @@ def test_exactly_one_of_many_runs_at_once_wins(tmp_path: Path, existing: bool) -
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_target_removed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+def test_target_removed_meanwhile_is_a_conflict(tmp_path):
     target = tmp_path / "out"
     save(target, "old")
     with (
@@ -105,9 +96,7 @@ def test_target_removed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
 
 
 @each_way
-def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(tmp_path, monkeypatch):
     target = tmp_path / "out"
     monkeypatch.setattr(joint_commit, "failpoint", lambda step: target.mkdir() if step == "checked" else None)
     with pytest.raises(CommitConflictError, match="now holds no manifest"):
@@ -116,21 +105,17 @@ def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(
     assert os.listdir(target) == []
 
 
-def test_lock_that_is_never_released_is_a_conflict_naming_its_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_that_is_never_released_is_a_conflict_naming_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(joint_commit, "_LOCK_PATIENCE", 0.05)
-    with (
-        commit_lock(tmp_path / ".out.commit-lock", "hanging", 0.0),
-        pytest.raises(CommitConflictError, match="'new' cannot commit: run 'hanging'"),
-    ):
+    told = "'new' cannot commit: run 'hanging'"
+    with commit_lock(tmp_path / ".out.commit-lock", "hanging", 0.0), pytest.raises(CommitConflictError, match=told):
         save(tmp_path / "out", "new")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_target_that_is_replaced_never_vanishes(tmp_path: Path) -> None:
+def test_target_that_is_replaced_never_vanishes(tmp_path):
     target = tmp_path / "out"
     runs = [f"r{number}" for number in range(15)]
     save(target, "r0")
@@ -157,9 +142,7 @@ def test_target_that_is_replaced_never_vanishes(tmp_path: Path) -> None:
 
 @each_way
 @pytest.mark.parametrize("existing", [False, True])
-def test_device_error_at_any_flush_or_of_the_swap_is_reported_and_leaves_the_target(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
-) -> None:
+def test_device_error_at_any_flush_or_of_the_swap_is_reported_and_leaves_the_target(tmp_path, monkeypatch, existing):
     target, flush, error = tmp_path / "out", os.fsync, OSError(errno.EIO, "Input/output error")
     if existing:
         save(target, "old")
@@ -192,9 +175,7 @@ def test_device_error_at_any_flush_or_of_the_swap_is_reported_and_leaves_the_tar
     assert whole(target) == "new"
 
 
-def test_device_error_after_the_outputs_are_in_place_is_only_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_device_error_after_the_outputs_are_in_place_is_only_reported(tmp_path, monkeypatch, caplog):
     def broken(path: Path) -> None:
         if not list(path.glob(".*.journal")) and (tmp_path / "out").exists():
             raise OSError(errno.EIO, "Input/output error")
@@ -206,7 +187,7 @@ def test_device_error_after_the_outputs_are_in_place_is_only_reported(
     assert "Input/output error" in caplog.text
 
 
-def test_second_rename_failing_puts_the_old_output_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_rename_failing_puts_the_old_output_back(tmp_path, monkeypatch):
     target = tmp_path / "out"
     save(target, "old")
     monkeypatch.setattr(swap, "_renameat2", no_exchange)
@@ -224,9 +205,7 @@ def test_second_rename_failing_puts_the_old_output_back(tmp_path: Path, monkeypa
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_old_output_that_cannot_be_removed_does_not_fail_the_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_old_output_that_cannot_be_removed_does_not_fail_the_commit(tmp_path, monkeypatch, caplog):
     target = tmp_path / "out"
     save(target, "old")
 
@@ -276,14 +255,14 @@ def report(command: list[str]) -> tuple[str, str, list[str], str]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["limit-part", "limit-manifest"])
-def test_file_size_limit_is_a_full_disk_and_leaves_the_old_output(tmp_path: Path, moment: str) -> None:
+def test_file_size_limit_is_a_full_disk_and_leaves_the_old_output(tmp_path, moment):
     name, message, left, run_id = report([sys.executable, "-c", FULL, str(tmp_path), moment])
     assert (name, left, run_id) == ("DiskFullError", ["out"], "old")
     assert "EFBIG" in message
     assert "ulimit -f" in message
 
 
-def test_full_disk_names_bytes_needed_and_the_mount_point(tmp_path: Path) -> None:
+def test_full_disk_names_bytes_needed_and_the_mount_point(tmp_path):
     mount = next(place for place in tmp_path.parents if os.path.ismount(place))
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         error = translate_os_error(OSError(number, "full"), tmp_path / "not-there" / "part-0.csv", needed=12345)
@@ -296,7 +275,7 @@ def test_full_disk_names_bytes_needed_and_the_mount_point(tmp_path: Path) -> Non
     assert type(translate_os_error(fault, tmp_path / "part-0.parquet")) is DiskFullError
 
 
-def test_other_error_is_an_output_error_with_path_and_errno_or_its_own_words() -> None:
+def test_other_error_is_an_output_error_with_path_and_errno_or_its_own_words():
     error = translate_os_error(OSError(errno.EROFS, "x"), "/data/out")
     assert type(error) is OutputError
     assert str(error) == "cannot write /data/out: EROFS (Read-only file system)"
@@ -304,7 +283,7 @@ def test_other_error_is_an_output_error_with_path_and_errno_or_its_own_words() -
     assert "ValueError: bad column" in str(translate_os_error(ValueError("bad column"), "/data/out"))
 
 
-def test_error_of_this_library_is_not_wrapped() -> None:
+def test_error_of_this_library_is_not_wrapped():
     error = OutputExistsError("x exists")  # also an OSError
     assert translate_os_error(error, "/data/out") is error
     with pytest.raises(OutputExistsError) as caught, translating("/data/out"):
@@ -314,7 +293,7 @@ def test_error_of_this_library_is_not_wrapped() -> None:
 
 
 @each_way
-def test_taking_back_undoes_a_replacement(tmp_path: Path) -> None:
+def test_taking_back_undoes_a_replacement(tmp_path):
     new, target, aside = (tmp_path / name for name in ("new", "target", "aside"))
     for path in (new, target):
         path.mkdir()
@@ -326,9 +305,7 @@ def test_taking_back_undoes_a_replacement(tmp_path: Path) -> None:
     assert not aside.exists()
 
 
-def test_lock_file_removed_while_it_was_being_locked_is_locked_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_file_removed_while_it_was_being_locked_is_locked_anew(tmp_path, monkeypatch):
     path = tmp_path / "lock"
     flock, calls = fcntl.flock, []
 

@@ -1,7 +1,5 @@
 """SIGKILL at every step of a write: the target is always whole, and the next run cleans up."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re
@@ -72,9 +70,7 @@ def whole(target: Path) -> str | None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("way", SKIPPED)
-def test_killed_write_leaves_the_old_or_the_new_output_and_the_next_run_cleans_up(
-    run: Worker, tmp_path: Path, caplog: pytest.LogCaptureFixture, subtests: pytest.Subtests, way: str
-) -> None:
+def test_killed_write_leaves_the_old_or_the_new_output_and_the_next_run_cleans_up(run, tmp_path, caplog, subtests, way):
     for step in (step for step in STEPS if step not in SKIPPED[way]):
         target = tmp_path / step / "out"
         caplog.clear()
@@ -94,7 +90,7 @@ def test_killed_write_leaves_the_old_or_the_new_output_and_the_next_run_cleans_u
 
 
 @pytest.mark.faults
-def test_next_run_completes_a_replacement_that_was_half_done(run: Worker, tmp_path: Path) -> None:
+def test_next_run_completes_a_replacement_that_was_half_done(run, tmp_path):
     target = tmp_path / "out"
     save(target, "old")
     run(target, "killed", "aside", "set-aside")
@@ -103,7 +99,7 @@ def test_next_run_completes_a_replacement_that_was_half_done(run: Worker, tmp_pa
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_every_failpoint_of_the_source_is_a_step_of_the_loop() -> None:
+def test_every_failpoint_of_the_source_is_a_step_of_the_loop():
     # Loads of a database are killed by the tests of databases, stagings in a store by those of stores.
     others = ("failpoints.py", "sql.py", "staging_place.py")
     sources = [path.read_text() for path in PACKAGE.glob("*.py") if path.name not in others]

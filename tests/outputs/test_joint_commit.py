@@ -1,7 +1,5 @@
 """Several outputs of one run: all of them or none, whatever fails, whoever is killed, whoever else writes there."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -40,9 +38,7 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[objec
 @pytest.mark.thorough
 @pytest.mark.faults
 @pytest.mark.parametrize("way", ["exchange", "set aside", "nothing there"])
-def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_target(
-    kills: dict[str, list[list[object]]], way: str
-) -> None:
+def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_target(kills, way):
     old = NOTHING if way == "nothing there" else OLD
     assert len(kills[way]) > 20
     assert any(killed not in (old, NEW) for killed, *_ in kills[way])  # some kill is between two changes of places
@@ -54,16 +50,14 @@ def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_t
 @pytest.mark.thorough
 @pytest.mark.faults
 @pytest.mark.parametrize("way", ["twice", "twice set aside"])
-def test_a_run_killed_while_it_completes_another_leaves_that_to_the_next(
-    kills: dict[str, list[list[object]]], way: str
-) -> None:
+def test_a_run_killed_while_it_completes_another_leaves_that_to_the_next(kills, way):
     assert len(kills[way]) > 10
     assert {tuple(after) for _, after, *_ in kills[way]} == {tuple(NEW)}  # type: ignore[arg-type]
 
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_nothing_is_left_after_the_next_run_on_the_same_targets(kills: dict[str, list[list[object]]]) -> None:
+def test_nothing_is_left_after_the_next_run_on_the_same_targets(kills):
     for outcomes in kills.values():
         assert [rest for *_, rest in outcomes if rest] == []
         assert [last for _, _, last, _ in outcomes] == [settled for _, settled, _, _ in outcomes]
@@ -102,7 +96,7 @@ def state(folder: Path) -> dict[str, str]:
     return found
 
 
-def test_a_run_that_lost_one_target_to_another_changes_none(tmp_path: Path) -> None:
+def test_a_run_that_lost_one_target_to_another_changes_none(tmp_path):
     save(tmp_path, "old", "a", "b", "c.html")
     with run(tmp_path, "first", "a", "b") as first:
         seal(first)
@@ -112,7 +106,7 @@ def test_a_run_that_lost_one_target_to_another_changes_none(tmp_path: Path) -> N
     assert state(tmp_path) == {"a": "old", "b": "second", "c.html": "second"}
 
 
-def test_a_page_that_another_run_wrote_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+def test_a_page_that_another_run_wrote_meanwhile_is_a_conflict(tmp_path):
     with run(tmp_path, "first", "a", "c.html") as first:
         seal(first)
         save(tmp_path, "second", "c.html")
@@ -123,7 +117,7 @@ def test_a_page_that_another_run_wrote_meanwhile_is_a_conflict(tmp_path: Path) -
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_runs_with_overlapping_targets_neither_mix_nor_wait_for_each_other(tmp_path: Path) -> None:
+def test_runs_with_overlapping_targets_neither_mix_nor_wait_for_each_other(tmp_path):
     names = ["a", "b", "c", "d.html"]
     choose = random.Random(5)
 
@@ -144,9 +138,7 @@ def test_runs_with_overlapping_targets_neither_mix_nor_wait_for_each_other(tmp_p
     assert all(name in written[run_id] for name, run_id in last.items())
 
 
-def test_a_lock_that_is_released_as_it_is_refused_is_a_conflict_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_is_released_as_it_is_refused_is_a_conflict_too(tmp_path, monkeypatch):
     monkeypatch.setattr(locks, "_open_locked", lambda path: None)
     monkeypatch.setattr(Path, "exists", lambda self: True)  # as it was a moment ago
     with (
@@ -158,9 +150,7 @@ def test_a_lock_that_is_released_as_it_is_refused_is_a_conflict_too(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", ["exchange", "aside"])
-def test_a_change_of_places_that_fails_takes_the_others_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, way: str
-) -> None:
+def test_a_change_of_places_that_fails_takes_the_others_back(tmp_path, monkeypatch, subtests, way):
     if way == "aside":
         monkeypatch.setattr(swap, "_renameat2", no_exchange)
     names, make = ("a", "b", "c.html"), Change.make
@@ -189,9 +179,7 @@ def test_a_change_of_places_that_fails_takes_the_others_back(
             assert state(folder) == (dict.fromkeys(names, "old") if existing else {})
 
 
-def test_what_cannot_be_taken_back_is_completed_by_a_run_after_this_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_taken_back_is_completed_by_a_run_after_this_process(tmp_path, monkeypatch):
     save(tmp_path, "old", "a", "b")
     make = Change.make
 
@@ -231,9 +219,7 @@ def half_done(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "grown"])
-def test_a_staged_output_that_is_not_as_it_was_sealed_takes_the_others_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
+def test_a_staged_output_that_is_not_as_it_was_sealed_takes_the_others_back(tmp_path, monkeypatch, damage):
     half_done(tmp_path, monkeypatch)
     sealed = tmp_path / ".b.staging-dead.sealed"
     shutil.rmtree(sealed) if damage == "gone" else (sealed / "more").write_text("")
@@ -242,9 +228,7 @@ def test_a_staged_output_that_is_not_as_it_was_sealed_takes_the_others_back(
     assert state(tmp_path) == {"a": "old", "b": "old"}
 
 
-def test_a_target_that_was_only_moved_away_gets_what_was_to_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_target_that_was_only_moved_away_gets_what_was_to_come(tmp_path, monkeypatch):
     half_done(tmp_path, monkeypatch)
     (tmp_path / "b").rename(Siblings(tmp_path / "b", "dead").aside)
     with run(tmp_path, "next", "a"):
@@ -252,9 +236,7 @@ def test_a_target_that_was_only_moved_away_gets_what_was_to_come(
     assert state(tmp_path) == {"a": "dead", "b": "dead"}
 
 
-def test_what_another_program_put_at_a_target_meanwhile_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_another_program_put_at_a_target_meanwhile_is_left(tmp_path, monkeypatch, caplog):
     half_done(tmp_path, monkeypatch)
     shutil.rmtree(tmp_path / "b")
     (tmp_path / "b").mkdir()
@@ -265,9 +247,7 @@ def test_what_another_program_put_at_a_target_meanwhile_is_left(
     assert "was changed by another program" in caplog.text
 
 
-def test_a_half_done_run_of_another_host_stops_the_next_before_its_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_half_done_run_of_another_host_stops_the_next_before_its_work(tmp_path, monkeypatch):
     half_done(tmp_path, monkeypatch)
     monkeypatch.setattr(Owner, "is_here", lambda _: False)
     monkeypatch.setattr(joint_commit, "_SETTLING_SECONDS", 0.0)
@@ -276,9 +256,7 @@ def test_a_half_done_run_of_another_host_stops_the_next_before_its_work(
     assert str(tmp_path / ".a.staging-dead.journal") in str(caught.value.hint)
 
 
-def test_a_half_done_run_is_completed_where_its_folder_was_moved_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_half_done_run_is_completed_where_its_folder_was_moved_to(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     half_done(tmp_path / "here", monkeypatch)
     moved = (tmp_path / "here").rename(tmp_path / "there")
@@ -287,9 +265,7 @@ def test_a_half_done_run_is_completed_where_its_folder_was_moved_to(
     assert state(moved) == {"a": "dead", "b": "dead"}
 
 
-def test_a_record_in_a_folder_of_others_names_no_targets_for_removal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_in_a_folder_of_others_names_no_targets_for_removal(tmp_path, monkeypatch):
     """A journal in a shared folder that says of somebody's model: it was to be removed."""
     (tmp_path / "shared").mkdir()
     (tmp_path / "home").mkdir()
@@ -305,9 +281,7 @@ def test_a_record_in_a_folder_of_others_names_no_targets_for_removal(
     assert state(tmp_path / "home") == {"model": "mine"}
 
 
-def test_a_journal_that_was_not_written_to_its_end_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_that_was_not_written_to_its_end_changes_nothing(tmp_path, monkeypatch):
     save(tmp_path, "old", "a", "b")
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "make", lambda journal: journal.path.write_bytes(journal.path.read_bytes()[:-9]))
@@ -319,12 +293,12 @@ def test_a_journal_that_was_not_written_to_its_end_changes_nothing(
     assert state(tmp_path) == {"a": "old", "b": "old"}
 
 
-def test_outputs_in_each_other_are_refused(tmp_path: Path) -> None:
+def test_outputs_in_each_other_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="lie in each other"):
         run(tmp_path, "r", "a", "a/page.html")
 
 
-def test_an_output_that_was_forgotten_stops_the_commit(tmp_path: Path) -> None:
+def test_an_output_that_was_forgotten_stops_the_commit(tmp_path):
     save(tmp_path, "old", "a", "b")
     with pytest.raises(ConfigError, match="b was neither sealed nor left out"), run(tmp_path, "new", "a", "b") as joint:
         joint.outputs[0].seal([])
@@ -332,13 +306,13 @@ def test_an_output_that_was_forgotten_stops_the_commit(tmp_path: Path) -> None:
     assert state(tmp_path) == {"a": "old", "b": "old"}
 
 
-def test_no_outputs_are_a_commit_too() -> None:
+def test_no_outputs_are_a_commit_too():
     with JointCommit() as joint:
         joint.commit()
 
 
 @pytest.mark.parametrize("target", ["folder", "pipe"])
-def test_a_page_in_the_place_of_what_is_no_file_is_refused(tmp_path: Path, target: str) -> None:
+def test_a_page_in_the_place_of_what_is_no_file_is_refused(tmp_path, target):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OutputError, match=target), StagedFile(tmp_path / target, run_id="r"):
@@ -346,7 +320,7 @@ def test_a_page_in_the_place_of_what_is_no_file_is_refused(tmp_path: Path, targe
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
 
 
-def test_an_empty_directory_that_others_filled_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+def test_an_empty_directory_that_others_filled_meanwhile_is_not_replaced(tmp_path):
     (tmp_path / "a").mkdir()
     with run(tmp_path, "new", "a") as joint:
         seal(joint)

@@ -1,7 +1,5 @@
 """Manifests: what is stored, and what is refused when one is read."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
@@ -11,22 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import (
-    ConfigError,
-    CorruptFileError,
-    OutputError,
-    UntrustedArtifactError,
-)
-from penstock.io.sinks import (
-    DATASET,
-    MANIFEST_NAME,
-    MODEL,
-    FileEntry,
-    Manifest,
-    file_entry,
-    new_run_id,
-    read_manifest,
-)
+from penstock.errors import ConfigError, CorruptFileError, OutputError, UntrustedArtifactError
+from penstock.io.sinks import DATASET, MANIFEST_NAME, MODEL, FileEntry, Manifest, file_entry, new_run_id, read_manifest
 
 ENTRY: dict[str, Any] = {"path": "part-0.parquet", "bytes": 3, "sha256": "0" * 64, "kind": "parquet", "rows": 2}
 DOCUMENT: dict[str, Any] = {

@@ -1,7 +1,5 @@
 """What a staged directory promises while nothing goes wrong outside it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -19,7 +17,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_committed_output_is_whole_and_nothing_is_beside_it(tmp_path: Path) -> None:
+def test_committed_output_is_whole_and_nothing_is_beside_it(tmp_path):
     target = tmp_path / "a" / "b" / "out"  # missing parents are made
     with StagedDirectory(target, run_id="r1") as staged:
         entries = [write(staged, "a"), write(staged, "b", "day=1/part-1.csv")]
@@ -33,7 +31,7 @@ def test_committed_output_is_whole_and_nothing_is_beside_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("there", ["nothing", "an empty directory", "a damaged manifest"])
-def test_overwriting_makes_a_new_output_where_there_was_no_whole_one(tmp_path: Path, there: str) -> None:
+def test_overwriting_makes_a_new_output_where_there_was_no_whole_one(tmp_path, there):
     target = tmp_path / "out"
     if there != "nothing":
         target.mkdir()
@@ -43,7 +41,7 @@ def test_overwriting_makes_a_new_output_where_there_was_no_whole_one(tmp_path: P
     assert (target / "part-0.csv").read_text() == "r2"
 
 
-def test_existing_output_is_refused_with_its_run_and_date_before_any_work(tmp_path: Path) -> None:
+def test_existing_output_is_refused_with_its_run_and_date_before_any_work(tmp_path):
     target = tmp_path / "out"
     save(target, "r1")
     old, manifest = snapshot(target), verified(target)
@@ -55,7 +53,7 @@ def test_existing_output_is_refused_with_its_run_and_date_before_any_work(tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["directory", "file"])
-def test_what_this_library_did_not_write_is_never_overwritten(tmp_path: Path, kind: str) -> None:
+def test_what_this_library_did_not_write_is_never_overwritten(tmp_path, kind):
     target = tmp_path / "out"
     file = target / "thesis.txt" if kind == "directory" else target
     file.parent.mkdir(exist_ok=True)
@@ -65,7 +63,7 @@ def test_what_this_library_did_not_write_is_never_overwritten(tmp_path: Path, ki
     assert file.read_text() == "years of work"
 
 
-def test_error_inside_and_leaving_without_a_commit_keep_the_old_output_byte_identical(tmp_path: Path) -> None:
+def test_error_inside_and_leaving_without_a_commit_keep_the_old_output_byte_identical(tmp_path):
     target = tmp_path / "out"
     save(target, "r1")
     old = snapshot(target)
@@ -78,7 +76,7 @@ def test_error_inside_and_leaving_without_a_commit_keep_the_old_output_byte_iden
         assert (snapshot(target), os.listdir(tmp_path)) == (old, ["out"])
 
 
-def test_staging_is_for_this_user_alone_and_the_output_follows_the_umask_or_the_old_one(tmp_path: Path) -> None:
+def test_staging_is_for_this_user_alone_and_the_output_follows_the_umask_or_the_old_one(tmp_path):
     target = tmp_path / "out"
     before = os.umask(0o027)
     try:
@@ -93,9 +91,7 @@ def test_staging_is_for_this_user_alone_and_the_output_follows_the_umask_or_the_
     assert mode(target) == 0o705
 
 
-def test_parent_that_is_a_file_or_cannot_be_written_is_an_output_error_with_its_errno(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parent_that_is_a_file_or_cannot_be_written_is_an_output_error_with_its_errno(tmp_path, monkeypatch):
     def refuse(path: Path, *_: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -108,7 +104,7 @@ def test_parent_that_is_a_file_or_cannot_be_written_is_an_output_error_with_its_
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_symbolic_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+def test_symbolic_link_stays_and_what_it_points_to_is_replaced(tmp_path):
     save(tmp_path / "v1", "r1")
     (tmp_path / "current").symlink_to("v1")
     save(tmp_path / "current", "r2")
@@ -116,7 +112,7 @@ def test_symbolic_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -
     assert (tmp_path / "v1" / "part-0.csv").read_text() == "r2"
 
 
-def test_files_of_abandoned_attempts_are_not_committed_nor_what_they_write_later(tmp_path: Path) -> None:
+def test_files_of_abandoned_attempts_are_not_committed_nor_what_they_write_later(tmp_path):
     target = tmp_path / "out"
     with StagedDirectory(target, run_id="r1") as staged:
         entry = write(staged, "a")
@@ -131,7 +127,7 @@ def test_files_of_abandoned_attempts_are_not_committed_nor_what_they_write_later
     assert (snapshot(target), os.listdir(tmp_path)) == (old, ["out"])
 
 
-def test_part_that_is_put_after_the_commit_is_refused_and_leaves_no_folder(tmp_path: Path) -> None:
+def test_part_that_is_put_after_the_commit_is_refused_and_leaves_no_folder(tmp_path):
     with StagedDirectory(tmp_path / "out", run_id="r1") as staged:
         staged.commit([write(staged, "a")])
         for name in ("part-0.csv", "day=1/part-1.csv"):
@@ -141,7 +137,7 @@ def test_part_that_is_put_after_the_commit_is_refused_and_leaves_no_folder(tmp_p
 
 
 @pytest.mark.parametrize("damage", ["gone", "grown"])
-def test_file_that_is_not_as_listed_stops_the_commit(tmp_path: Path, damage: str) -> None:
+def test_file_that_is_not_as_listed_stops_the_commit(tmp_path, damage):
     target = tmp_path / "out"
     with (
         pytest.raises(OutputError, match=r"part-0\.csv is not in the staging directory as it was listed"),
@@ -154,13 +150,13 @@ def test_file_that_is_not_as_listed_stops_the_commit(tmp_path: Path, damage: str
     assert os.listdir(tmp_path) == []
 
 
-def test_metadata_that_is_not_json_stops_the_commit(tmp_path: Path) -> None:
+def test_metadata_that_is_not_json_stops_the_commit(tmp_path):
     with pytest.raises(ConfigError, match="nan"), StagedDirectory(tmp_path / "out", run_id="r1") as staged:
         staged.commit([], metadata={"mean": float("nan")})
     assert os.listdir(tmp_path) == []
 
 
-def test_run_id_that_is_no_file_name_and_target_that_is_no_local_directory_are_refused(tmp_path: Path) -> None:
+def test_run_id_that_is_no_file_name_and_target_that_is_no_local_directory_are_refused(tmp_path):
     for run_id in ("", "a/b", "../r", "a.b", "x" * 65):
         with pytest.raises(ConfigError, match="run_id is"):
             StagedDirectory(tmp_path / "out", run_id=run_id)
@@ -169,7 +165,7 @@ def test_run_id_that_is_no_file_name_and_target_that_is_no_local_directory_are_r
             StagedDirectory(target, run_id="r1")
 
 
-def test_same_run_cannot_write_one_target_twice_at_a_time(tmp_path: Path) -> None:
+def test_same_run_cannot_write_one_target_twice_at_a_time(tmp_path):
     with StagedDirectory(tmp_path / "out", run_id="r1") as first:
         with (
             pytest.raises(CommitConflictError, match="'r1' already writes"),
@@ -186,7 +182,7 @@ def extend(staged: StagedDirectory, *entries: FileEntry) -> None:
     staged.commit([*before.files, *entries], keep=before.files)
 
 
-def test_kept_files_are_those_of_the_old_output_beside_the_new_ones(tmp_path: Path) -> None:
+def test_kept_files_are_those_of_the_old_output_beside_the_new_ones(tmp_path):
     target = tmp_path / "out"
     with StagedDirectory(target, run_id="r1") as staged:
         staged.commit([write(staged, "a"), write(staged, "b", "day=1/part-1.csv")])
@@ -199,9 +195,7 @@ def test_kept_files_are_those_of_the_old_output_beside_the_new_ones(tmp_path: Pa
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_kept_files_are_copied_and_flushed_where_there_are_no_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_files_are_copied_and_flushed_where_there_are_no_links(tmp_path, monkeypatch):
     flushed, flush = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: flushed.append(os.fstat(file).st_ino) or flush(file))
     for reason in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP):
@@ -219,7 +213,7 @@ def test_kept_files_are_copied_and_flushed_where_there_are_no_links(
         assert (target / "part-0.csv").stat().st_ino in flushed
 
 
-def test_files_that_are_not_kept_are_gone_with_their_folders(tmp_path: Path) -> None:
+def test_files_that_are_not_kept_are_gone_with_their_folders(tmp_path):
     target = tmp_path / "out"
     with StagedDirectory(target, run_id="r1") as staged:
         staged.commit([write(staged, "a"), write(staged, "b", "day=1/part-1.csv")])
@@ -232,7 +226,7 @@ def test_files_that_are_not_kept_are_gone_with_their_folders(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["gone", "grown"])
-def test_kept_file_that_is_not_as_the_manifest_has_it_stops_the_commit(tmp_path: Path, damage: str) -> None:
+def test_kept_file_that_is_not_as_the_manifest_has_it_stops_the_commit(tmp_path, damage):
     target = tmp_path / "out"
     save(target, "r1")
     path = target / "part-0.csv"
@@ -247,7 +241,7 @@ def test_kept_file_that_is_not_as_the_manifest_has_it_stops_the_commit(tmp_path:
 
 
 @pytest.mark.parametrize("existing", [False, True])
-def test_run_that_rebases_goes_on_from_what_another_has_put_there_meanwhile(tmp_path: Path, existing: bool) -> None:
+def test_run_that_rebases_goes_on_from_what_another_has_put_there_meanwhile(tmp_path, existing):
     target = tmp_path / "out"
     if existing:
         save(target, "r0")

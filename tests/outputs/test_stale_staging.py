@@ -1,7 +1,5 @@
 """Which staging directories the next run removes, and which it leaves alone."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging
@@ -43,9 +41,7 @@ def next_run(folder: Path) -> None:
         pass
 
 
-def test_staging_of_a_dead_process_is_removed_and_reported(
-    tmp_path: Path, dead_pid: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_staging_of_a_dead_process_is_removed_and_reported(tmp_path, dead_pid, caplog):
     staging, record = leave(tmp_path, Owner(socket.gethostname(), dead_pid, 1))
     os.utime(record, (time.time() - 7200,) * 2)
     next_run(tmp_path)
@@ -54,7 +50,7 @@ def test_staging_of_a_dead_process_is_removed_and_reported(
     assert f"removed {staging}: run r0 died without finishing, 720" in caplog.text
 
 
-def test_staging_of_a_process_whose_id_was_given_to_another_is_removed(tmp_path: Path) -> None:
+def test_staging_of_a_process_whose_id_was_given_to_another_is_removed(tmp_path):
     here = Owner.here()
     assert here.started is not None
     leave(tmp_path, Owner(here.host, here.pid, here.started - 1))
@@ -62,14 +58,14 @@ def test_staging_of_a_process_whose_id_was_given_to_another_is_removed(tmp_path:
     assert os.listdir(tmp_path) == []
 
 
-def test_staging_of_a_living_run_is_kept(tmp_path: Path) -> None:
+def test_staging_of_a_living_run_is_kept(tmp_path):
     with StagedDirectory(tmp_path / "out", run_id="r0") as living:
         (living.path / "part-0.csv").write_text("half")
         next_run(tmp_path)
         assert (living.path / "part-0.csv").read_text() == "half"
 
 
-def test_run_at_work_holds_the_lock_of_its_record(tmp_path: Path) -> None:
+def test_run_at_work_holds_the_lock_of_its_record(tmp_path):
     with (
         StagedDirectory(tmp_path / "out", run_id="r0"),
         (tmp_path / ".out.staging-r0.owner").open() as record,
@@ -78,14 +74,14 @@ def test_run_at_work_holds_the_lock_of_its_record(tmp_path: Path) -> None:
         fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_staging_of_a_living_process_is_kept_where_locks_do_not_reach(tmp_path: Path) -> None:
+def test_staging_of_a_living_process_is_kept_where_locks_do_not_reach(tmp_path):
     staging, record = leave(tmp_path, Owner.here())
     next_run(tmp_path)
     assert staging.is_dir()
     assert record.is_file()
 
 
-def test_locked_staging_is_kept_though_its_process_cannot_be_seen(tmp_path: Path, dead_pid: int) -> None:
+def test_locked_staging_is_kept_though_its_process_cannot_be_seen(tmp_path, dead_pid):
     staging, record = leave(tmp_path, Owner(socket.gethostname(), dead_pid, 1))
     with record.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -111,7 +107,7 @@ with JointCommit(StagedDirectory(sys.argv[1], run_id="r0")):
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_lives(tmp_path: Path) -> None:
+def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_lives(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[3])}
     command = [sys.executable, "-c", FORKS, str(tmp_path / "out")]
     killed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60, check=False)
@@ -123,7 +119,7 @@ def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_liv
         os.kill(int(killed.stdout), signal.SIGKILL)
 
 
-def test_a_forked_process_that_leaves_the_block_removes_nothing(tmp_path: Path) -> None:
+def test_a_forked_process_that_leaves_the_block_removes_nothing(tmp_path):
     with StagedDirectory(tmp_path / "out", run_id="r0") as staged:
         temporary = TemporaryFolder(tmp_path)
         child = os.fork()
@@ -136,9 +132,7 @@ def test_a_forked_process_that_leaves_the_block_removes_nothing(tmp_path: Path) 
         assert temporary.path.is_dir()
 
 
-def test_staging_of_another_host_is_kept_and_reported_and_so_is_that_of_another_target(
-    tmp_path: Path, dead_pid: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_staging_of_another_host_is_kept_and_reported_and_so_is_that_of_another_target(tmp_path, dead_pid, caplog):
     staging, _ = leave(tmp_path, Owner("elsewhere", dead_pid, 1))
     next_run(tmp_path)
     assert staging.is_dir()
@@ -148,7 +142,7 @@ def test_staging_of_another_host_is_kept_and_reported_and_so_is_that_of_another_
         assert mine.is_dir()
 
 
-def test_empty_record_is_taken_for_dead_only_when_it_is_old(tmp_path: Path) -> None:
+def test_empty_record_is_taken_for_dead_only_when_it_is_old(tmp_path):
     staging, record = leave(tmp_path, None)
     next_run(tmp_path)
     assert staging.exists()
@@ -157,9 +151,7 @@ def test_empty_record_is_taken_for_dead_only_when_it_is_old(tmp_path: Path) -> N
     assert not staging.exists()
 
 
-def test_staging_that_cannot_be_removed_is_reported_and_does_not_stop_the_run(
-    tmp_path: Path, dead_pid: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_staging_that_cannot_be_removed_is_reported_and_does_not_stop_the_run(tmp_path, dead_pid, caplog, monkeypatch):
     leave(tmp_path, Owner(socket.gethostname(), dead_pid, 1))
 
     def refuse(path: Path) -> None:

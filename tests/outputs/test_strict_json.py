@@ -1,10 +1,7 @@
 """What counts as acceptable JSON for a file that decides what is read next."""
 
-from __future__ import annotations
-
 import errno
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from penstock.errors import ArtifactIntegrityError, ConfigError, CorruptFileErro
 from penstock.io.sinks import encode_json, read_json
 
 
-def test_document_is_refused_with_its_file_and_the_rule(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_document_is_refused_with_its_file_and_the_rule(tmp_path, subtests):
     for text, rule in (
         ('{"a": 1, "a": 2}', "'a' appears twice"),
         ('{"a": {"b": 1, "b": 1}}', "'b' appears twice"),
@@ -39,7 +36,7 @@ def test_document_is_refused_with_its_file_and_the_rule(tmp_path: Path, subtests
             assert caught.value.path == str(path)
 
 
-def test_document_as_large_as_the_limit_is_read_and_one_byte_more_is_not(tmp_path: Path) -> None:
+def test_document_as_large_as_the_limit_is_read_and_one_byte_more_is_not(tmp_path):
     path = tmp_path / "state.json"
     path.write_text('"12345678"')
     assert read_json(path, limit=10) == "12345678"
@@ -51,17 +48,17 @@ def test_document_as_large_as_the_limit_is_read_and_one_byte_more_is_not(tmp_pat
         read_json(path, limit=10)
 
 
-def test_thirty_two_levels_are_read() -> None:
+def test_thirty_two_levels_are_read():
     text = "[" * 32 + "]" * 32
     assert read_json(text.encode(), limit=100) == json.loads(text)
 
 
-def test_caller_chooses_the_error_and_the_name() -> None:
+def test_caller_chooses_the_error_and_the_name():
     with pytest.raises(ArtifactIntegrityError, match=r"pipeline\.json is not acceptable JSON"):
         read_json(b"[NaN]", limit=100, path="pipeline.json", error=ArtifactIntegrityError)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(CorruptFileError, match="utf-8"):
         read_json('{"a": "é"}'.encode("latin-1"), limit=100)
     with pytest.raises(MissingInputError, match=r"none\.json does not exist"):
@@ -70,13 +67,13 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_json(tmp_path, limit=100)
 
 
-def test_value_that_no_reader_would_accept_is_not_encoded(subtests: pytest.Subtests) -> None:
+def test_value_that_no_reader_would_accept_is_not_encoded(subtests):
     for value in ({"a": float("nan")}, [float("inf")], {"a": {1, 2}}, {1: "x", "1": "y"}, "\ud800"):
         with subtests.test(value=repr(value)), pytest.raises(ConfigError, match=r"report\.json"):
             encode_json(value, limit=100, path="report.json")  # type: ignore[arg-type]
 
 
-def test_encoded_text_is_plain_json_no_larger_than_the_limit_of_its_readers() -> None:
+def test_encoded_text_is_plain_json_no_larger_than_the_limit_of_its_readers():
     value = {"n": 3, "x": 0.1, "text": "Zürich", "none": None, "list": [True, {}]}
     assert json.loads(encode_json(value, limit=1000, path="x")) == value
     with pytest.raises(ConfigError, match="limit of 20 bytes"):

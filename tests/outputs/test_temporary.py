@@ -1,7 +1,5 @@
 """Temporary folders: whom they outlive, and whom not."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json

@@ -1,7 +1,5 @@
 """An output on disk is checked against its manifest before it is parsed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

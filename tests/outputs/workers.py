@@ -1,7 +1,5 @@
 """Forking worker processes: each task runs in a child, which may kill itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

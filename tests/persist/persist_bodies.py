@@ -1,7 +1,5 @@
 """What the tests of persisted rows run on workers, which import it by name."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `persist` holds, what it saves, and that no result depends on it."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor

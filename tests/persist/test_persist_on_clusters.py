@@ -1,7 +1,5 @@
 """Persisted rows on Dask and Spark: the same results, and on Dask no worker reads a fragment twice."""
 
-from __future__ import annotations
-
 import os
 import signal
 from dataclasses import replace
@@ -14,9 +12,7 @@ import penstock as ps
 from penstock import stages as st
 from penstock.io.fragments import Fragment, Piece
 
-TABLE = pa.table(
-    {"x": [None if row % 7 == 3 else row / 3 for row in range(60)], "s": [f"t{row % 5}" for row in range(60)]}
-)
+TABLE = pa.table({"x": [None if i % 7 == 3 else i / 3 for i in range(60)], "s": [f"t{i % 5}" for i in range(60)]})
 PIPELINE = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("s"))
 EVERYTHING = {(str(file), column) for file in range(6) for column in ("x", "s")}
 

@@ -1,7 +1,5 @@
 """The churn pipeline, on customers made up here and on the real ones where they lie beside the checkout."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The clicks pipeline on generated data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import clicks as generator

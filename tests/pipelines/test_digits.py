@@ -1,7 +1,5 @@
 """The digits pipeline: both networks learn, and one picture is recognised as in a batch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import digits as generator

@@ -1,7 +1,5 @@
 """The pipeline of pictures, with a small network whose answer is known: the quarter of a picture that is brightest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

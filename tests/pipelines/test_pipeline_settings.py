@@ -1,7 +1,5 @@
 """Settings of the pipelines of the repository."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

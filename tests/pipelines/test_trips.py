@@ -1,7 +1,5 @@
 """The trips pipeline on generated data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The trips of a month from raw text to day folders and a model, against DuckDB over the same files."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sales and shops as datasets of the local engine, in some fragments."""
 
-from __future__ import annotations
-
 import pyarrow.parquet as pq
 import pytest
 from duck_tables import SALES, SHOPS

@@ -1,7 +1,5 @@
 """Tables, and what DuckDB makes of them."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Each verb is given with the rows that it makes, by their numbers, so that pyarrow says what has to come out.
 """
 
-from __future__ import annotations
-
 import datetime
 import decimal
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What a query of `engine.sql` gives, and what DuckDB gives for the same text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

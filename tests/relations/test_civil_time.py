@@ -1,7 +1,5 @@
 """Times in zones whose clocks skip or repeat hours, midnight among them, compared with zoneinfo and DuckDB."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from functools import cache

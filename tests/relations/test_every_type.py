@@ -1,7 +1,5 @@
 """Every verb gives columns of every Arrow type as they went in, on every engine, or refuses one by name."""
 
-from __future__ import annotations
-
 import datetime
 import zoneinfo
 
@@ -77,10 +75,8 @@ def test_a_type_that_spark_lacks_is_refused_by_name_by_every_verb(engines, tmp_p
             "to_spark": lambda data=data: data.to_spark(),
         }
         for way, run in ways.items():
-            with (
-                subtests.test(f"{name}, {way}"),
-                pytest.raises(SchemaError, match="and Spark has no such type") as told,
-            ):
+            message = "and Spark has no such type"
+            with subtests.test(f"{name}, {way}"), pytest.raises(SchemaError, match=message) as told:
                 run()
             assert told.value.column == name
 

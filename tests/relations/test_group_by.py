@@ -1,7 +1,5 @@
 """Aggregates are those of DuckDB, in the types that the documentation says."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """A join has the rows that DuckDB gives, in the order of the left and then of the right."""
 
-from __future__ import annotations
-
 import itertools
 from unittest import mock
 

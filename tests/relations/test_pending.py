@@ -1,7 +1,5 @@
 """Verbs read nothing; what they ask for is one query, and is run once."""
 
-from __future__ import annotations
-
 import pickle
 
 import narwhals as nw

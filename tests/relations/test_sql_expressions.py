@@ -1,7 +1,5 @@
 """What `engine.sql` computes of a row is what DuckDB computes: three-valued logic, arithmetic, texts, dates, types."""
 
-from __future__ import annotations
-
 import datetime
 import zoneinfo
 from decimal import Decimal

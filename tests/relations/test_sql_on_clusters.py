@@ -1,7 +1,5 @@
 """`engine.sql` gives on Dask and Spark what it gives on the local engine: rows, their order and types, to the bit."""
 
-from __future__ import annotations
-
 import pytest
 from duck_tables import on_files
 
@@ -23,8 +21,6 @@ QUERIES = {
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_rows_order_and_types_are_those_of_the_local_engine(distributed_engine, local, files, query):
-    made, expected = (
-        each.sql(QUERIES[query], **on_files(each, files)).to_arrow() for each in (distributed_engine, local)
-    )
+    made, expected = (e.sql(QUERIES[query], **on_files(e, files)).to_arrow() for e in (distributed_engine, local))
     assert expected.num_rows
     assert made.equals(expected)

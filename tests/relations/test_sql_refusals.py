@@ -1,7 +1,5 @@
 """What `engine.sql` has not is refused before anything runs: by name, with its place in the text, and what to do."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from sql_tables import ask, check

@@ -1,7 +1,5 @@
 """`engine.sql` gives the rows of DuckDB: FROM and joins, WHERE, GROUP BY and HAVING, ORDER BY and LIMIT."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from sql_tables import ask, check

@@ -1,7 +1,5 @@
 """Subqueries and set operations of `engine.sql` have the rows of DuckDB, with NULL in them and without."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from sql_tables import ask, check

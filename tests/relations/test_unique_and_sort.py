@@ -1,7 +1,5 @@
 """Distinct rows and sorts: which row is kept, and where ties and null go."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from duck_tables import duck

@@ -1,7 +1,5 @@
 """Verbs give the rows of the local engine on Dask and Spark, in the same order and types."""
 
-from __future__ import annotations
-
 import datetime
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """Pivots, rolling windows and as-of joins have what DuckDB gives for them."""
 
-from __future__ import annotations
-
 import datetime
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """A headless Chromium of the machine, where there is one, driven by Playwright."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Descriptions to draw: of ordinary columns, of many, of hostile names and values, and two side by side."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import cache
 
@@ -48,9 +46,7 @@ def many() -> DataDescription:
     rng = np.random.default_rng(4)
     values = rng.normal(size=(300, 45)) * 10.0 ** rng.integers(-9, 9, 45)
     gone = rng.uniform(size=values.shape) < 0.3
-    return _described(
-        {f"column number {place}": pa.array(values[:, place], mask=gone[:, place]) for place in range(45)}
-    )
+    return _described({f"column number {i}": pa.array(values[:, i], mask=gone[:, i]) for i in range(45)})
 
 
 @cache

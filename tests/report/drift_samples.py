@@ -1,7 +1,5 @@
 """Comparisons with profiles to draw: with every kind of alarm, without any, and of hostile names and values."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

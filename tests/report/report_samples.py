@@ -1,7 +1,5 @@
 """Evaluations in the shape that the evaluators give, with curves known in closed form."""
 
-from __future__ import annotations
-
 import math
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Searches as their pages take them: an ordinary one, one of each kind of trial, and one with names of no good will."""
 
-from __future__ import annotations
-
 import numpy as np
 import report_samples as samples
 

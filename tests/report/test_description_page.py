@@ -1,7 +1,5 @@
 """The page of a description: what is drawn where, in which words, and that data cannot break it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import description_samples as samples

@@ -1,7 +1,5 @@
 """What a browser makes of displays: in the style sheet of JupyterLab, and in the theme of the notebook."""
 
-from __future__ import annotations
-
 import io
 import itertools
 from collections.abc import Callable, Iterator

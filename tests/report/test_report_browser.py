@@ -1,7 +1,5 @@
 """What a browser makes of the page: where things are drawn, in which colours, and that it stays by itself."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -140,9 +138,7 @@ def blend(over: tuple[float, ...], share: float, under: tuple[float, ...]) -> tu
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_page_stays_by_itself_fits_the_screen_and_can_be_read(
-    show: Callable[..., Any], name: str, subtests: pytest.Subtests
-) -> None:
+def test_a_page_stays_by_itself_fits_the_screen_and_can_be_read(show, name, subtests):
     watched: list[str] = []
     shown = show(name, watched)
     for width in WIDTHS:
@@ -198,7 +194,7 @@ def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
     return across > 1 and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 3
 
 
-def test_the_policy_stops_a_script_a_picture_and_a_foreign_style(show: Callable[..., Any]) -> None:
+def test_the_policy_stops_a_script_a_picture_and_a_foreign_style(show):
     shown = show("binary")
     paper = shown.evaluate("getComputedStyle(document.body).backgroundColor")
     assert sorted(shown.evaluate(INTRUDE)) == ["img-src", "script-src-elem", "style-src-elem"]
@@ -206,7 +202,7 @@ def test_the_policy_stops_a_script_a_picture_and_a_foreign_style(show: Callable[
     assert shown.evaluate("getComputedStyle(document.body).backgroundColor") == paper
 
 
-def test_light_and_dark_are_two_sets_of_colours_and_paper_is_always_light(show: Callable[..., Any]) -> None:
+def test_light_and_dark_are_two_sets_of_colours_and_paper_is_always_light(show):
     seen, shown = {}, show("binary")
     for name, media in MEDIA.items():
         shown.emulate_media(**media)
@@ -218,7 +214,7 @@ def test_light_and_dark_are_two_sets_of_colours_and_paper_is_always_light(show: 
 
 
 @pytest.mark.parametrize(("scheme", "colour"), [("light", (0, 114, 178)), ("dark", (86, 180, 233))])
-def test_the_curve_is_drawn_in_its_colour(show: Callable[..., Any], scheme: str, colour: tuple[int, int, int]) -> None:
+def test_the_curve_is_drawn_in_its_colour(show, scheme, colour):
     from PIL import Image
 
     drawn = show("binary", color_scheme=scheme).locator("figure svg.chart").first
@@ -231,7 +227,7 @@ def test_the_curve_is_drawn_in_its_colour(show: Callable[..., Any], scheme: str,
     assert all(y < high * (1 - x / wide) + 0.15 * high for x, y in found)  # never below the diagonal
 
 
-def test_numbers_open_without_a_script(show: Callable[..., Any]) -> None:
+def test_numbers_open_without_a_script(show):
     shown = show("binary")
     shown.set_viewport_size({"width": 375, "height": 900})
     numbers = shown.locator("figure", has_text="Calibration").locator("details").first

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from penstock.report.text import clean, measure, shorten, show_compact, show_count, show_label, show_number, show_share
 
 
-def test_numbers_have_separators_and_decimals_by_their_size() -> None:
+def test_numbers_have_separators_and_decimals_by_their_size():
     shown = {
         0.734214: "0.7342",
         0.0: "0.0000",
@@ -28,7 +26,7 @@ def test_numbers_have_separators_and_decimals_by_their_size() -> None:
     assert {value: show_number(value) for value in shown} == shown
 
 
-def test_shares_counts_and_compact_numbers_are_short() -> None:
+def test_shares_counts_and_compact_numbers_are_short():
     assert [show_share(value) for value in (0.1, 0.1234, 1.0, 0.0005)] == ["10%", "12.3%", "100%", "0.1%"]
     shown = [show_count(value) for value in (0.0, 1234567.0, -3.0, 2.5)]
     assert shown == ["0", "1,234,567", "\u22123", "2.5000"]
@@ -36,14 +34,14 @@ def test_shares_counts_and_compact_numbers_are_short() -> None:
     assert {value: show_compact(value) for value in shown} == shown
 
 
-def test_labels_without_words_are_named() -> None:
+def test_labels_without_words_are_named():
     shown = {None: "(null)", "": "(empty)", "  ": "(blank)", 3.0: "3", 2.5: "2.5", False: "false", "a\nb": "a b"}
     assert {value: show_label(value) for value in shown} == shown
 
 
 @pytest.mark.thorough
 @given(st.text(), st.floats(2, 40))
-def test_a_shortened_label_is_no_wider_than_asked(text: str, ems: float) -> None:
+def test_a_shortened_label_is_no_wider_than_asked(text, ems):
     shown = shorten(text, ems)
     assert measure(shown) <= ems + 1e-9
     assert shown == text or (shown.endswith("\u2026") and text.startswith(shown[:-1]))
@@ -51,12 +49,12 @@ def test_a_shortened_label_is_no_wider_than_asked(text: str, ems: float) -> None
 
 @pytest.mark.thorough
 @given(st.text())
-def test_clean_text_can_be_encoded_and_has_no_control_characters(text: str) -> None:
+def test_clean_text_can_be_encoded_and_has_no_control_characters(text):
     shown = clean(text)
     assert clean(shown.encode().decode()) == shown
     assert len(shown) == len(text)
     assert not any(character < " " or character in "\x7f\u202e\u2066\ufeff" for character in shown)
 
 
-def test_a_pile_of_combining_marks_is_cut() -> None:
+def test_a_pile_of_combining_marks_is_cut():
     assert len(shorten("a" + "\u0301" * 5000, 10)) <= 41

@@ -1,7 +1,5 @@
 """The page of a search: what is drawn where, and what it says of trials that came to nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

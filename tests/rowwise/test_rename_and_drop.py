@@ -1,7 +1,5 @@
 """Columns under other names, and columns left out."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Rows of several datasets as those of one: numbered on, in types that hold all, errors naming their own files."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Columns computed of others are those of Polars on every engine, and of one row alone."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 
@@ -105,10 +103,8 @@ def test_what_depends_on_other_rows_is_refused_with_its_column(subtests: pytest.
         nw.col("a").sum().over("b"), nw.col("l").list.len().max(), nw.col("t").min(), nw.col("s").n_unique(),
         nw.col("s").str.to_datetime("%Y-%m-%d").max(), nw.col("p").struct.field("q").sum(),
     ]:  # fmt: skip
-        with (
-            subtests.test(expression=expression),
-            pytest.raises(SchemaError, match="column 'new' of with_columns depends on the rows beside it"),
-        ):
+        told = "column 'new' of with_columns depends on the rows beside it"
+        with subtests.test(expression=expression), pytest.raises(SchemaError, match=told):
             cut(ps.LocalEngine(device="cpu")).with_columns(new=expression)
 
 

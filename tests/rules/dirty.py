@@ -1,7 +1,5 @@
 """Rows with something wrong in every column, in two files."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from pathlib import Path
 

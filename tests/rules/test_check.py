@@ -1,7 +1,5 @@
 """A check as a whole: what it reads, refuses and reports."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from datetime import date
@@ -56,7 +54,7 @@ def report(local: Engine) -> rules.CheckReport:
     return local.from_arrow(TABLE).check(*RULES)
 
 
-def test_all_rules_are_judged_from_one_scan(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rules_are_judged_from_one_scan(local, tmp_path, monkeypatch):
     dataset = dirty_dataset(local, tmp_path)
     scans = Scans(local, monkeypatch)
     dataset.check(
@@ -67,7 +65,7 @@ def test_all_rules_are_judged_from_one_scan(local: Engine, tmp_path: Path, monke
     assert scans.labels == ["check"]
 
 
-def test_only_columns_of_rules_are_read(local: Engine, tmp_path: Path) -> None:
+def test_only_columns_of_rules_are_read(local, tmp_path):
     dataset = dirty_dataset(local, tmp_path)
     read: list[str] = []
 
@@ -81,14 +79,14 @@ def test_only_columns_of_rules_are_read(local: Engine, tmp_path: Path) -> None:
     assert set(read) == {"id", "age"}
 
 
-def test_rows_after_steps_are_named_by_their_file(local: Engine, tmp_path: Path) -> None:
+def test_rows_after_steps_are_named_by_their_file(local, tmp_path):
     dataset = dirty_dataset(local, tmp_path).filter(nw.col("age") > 100)
     outcome = dataset.check(rules.Between("age", most=120)).outcomes[0]
     assert (Path(outcome.path or "").name, outcome.row) == ("1.parquet", 333 - 170)
     assert "rows breaks the rule, the first with age = 130 in " in outcome.message
 
 
-def test_a_broken_rule_raises_with_all_that_are_broken(report: rules.CheckReport) -> None:
+def test_a_broken_rule_raises_with_all_that_are_broken(report):
     with pytest.raises(BrokenRulesError) as caught:
         report.raise_if_failed()
     assert "1 of 5 rules are broken: Unique(['id']): 2 rows have values" in str(caught.value)
@@ -96,12 +94,12 @@ def test_a_broken_rule_raises_with_all_that_are_broken(report: rules.CheckReport
     assert pickle.loads(pickle.dumps(caught.value)).row == 1
 
 
-def test_a_warning_fails_nothing(local: Engine) -> None:
+def test_a_warning_fails_nothing(local):
     report = local.from_arrow(TABLE).check(rules.Unique("id", severity="warn"))
     assert (report.passed, len(report.warned), report.raise_if_failed()) == (True, 1, report)
 
 
-def test_a_report_is_plain_values(report: rules.CheckReport) -> None:
+def test_a_report_is_plain_values(report):
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (told["passed"], told["rows"]) == (False, 3)
     assert [each["status"] for each in told["outcomes"]] == ["failed", "warned", "passed", "passed", "passed"]
@@ -109,27 +107,27 @@ def test_a_report_is_plain_values(report: rules.CheckReport) -> None:
     assert told["outcomes"][4]["observed"] == "2024-01-05"
 
 
-def test_a_report_is_a_frame(report: rules.CheckReport) -> None:
+def test_a_report_is_a_frame(report):
     frame = report.to_polars()
     assert frame.height == 5
     assert frame.filter(pl.col("status") != "passed")["broken"].to_list() == [2, 1]
     assert frame["columns"].to_list() == [["id"], ["age"], [], ["age"], ["day"]]
 
 
-def test_a_report_shows_itself_in_a_notebook_broken_rules_first(report: rules.CheckReport) -> None:
+def test_a_report_shows_itself_in_a_notebook_broken_rules_first(report):
     page = Page(report._repr_html_())
     assert page.of("th")[4:6] == ["Unique(['id'])", "Between('age', least=0, most=120)"]
     assert page.of("span") == [report.summary]
 
 
-def test_a_report_prints_a_line_for_each_rule(report: rules.CheckReport) -> None:
+def test_a_report_prints_a_line_for_each_rule(report):
     lines = repr(report).splitlines()
     assert lines[0] == "3 of 5 rules passed, 1 warned, 1 failed; 3 rows"
     told = "warned  Between('age', least=0, most=120): 1 of 3 rows breaks the rule, the first with age = 200"
     assert lines[2].startswith(told)
 
 
-def test_a_wrong_parameter_is_refused_when_the_rule_is_made(subtests: pytest.Subtests) -> None:
+def test_a_wrong_parameter_is_refused_when_the_rule_is_made(subtests):
     for wrong, told in (
         (lambda: rules.RowCount(), "RowCount has neither least nor most"),
         (lambda: rules.RowCount(least=-1), "least of RowCount is -1"),
@@ -159,9 +157,7 @@ def test_a_wrong_parameter_is_refused_when_the_rule_is_made(subtests: pytest.Sub
             assert told in str(caught.value)
 
 
-def test_a_rule_that_does_not_suit_the_columns_is_refused_before_reading(
-    local: Engine, subtests: pytest.Subtests
-) -> None:
+def test_a_rule_that_does_not_suit_the_columns_is_refused_before_reading(local, subtests):
     for rule, told in (
         (rules.Unique("idd"), "column 'idd' is not in the data. Did you mean 'id'?"),
         (rules.Between("age", least="a"), "compares column 'age', int64, with 'a'"),
@@ -183,24 +179,24 @@ def unread(frame: nw.DataFrame) -> nw.DataFrame:
     raise AssertionError("rows are read")
 
 
-def test_lists_have_no_key(local: Engine) -> None:
+def test_lists_have_no_key(local):
     with pytest.raises(SchemaError, match=r"whose values Unique\(\['x'\]\) cannot compare"):
         local.from_arrow(pa.table({"x": [[1], [1]]})).check(rules.Unique("x"))
 
 
-def test_what_is_no_rule_is_refused(local: Engine) -> None:
+def test_what_is_no_rule_is_refused(local):
     for given, told in (((), "check has no rule"), (("id",), "check takes rules, found str")):
         with pytest.raises(ConfigError, match=told):
             local.from_arrow(TABLE).check(*given)
 
 
-def test_counting_over_its_memory_is_refused(local: Engine) -> None:
+def test_counting_over_its_memory_is_refused(local):
     data = local.from_arrow(pa.table({"x": list(range(100_000))}))
     with pytest.raises(ConfigError, match=r"the budget is 1\.0 KiB"):
         data.check(rules.Unique("x"), memory_budget="1KiB")
 
 
-def test_very_many_values_are_counted_in_parts(distributed_engine: Engine, tmp_path: Path) -> None:
+def test_very_many_values_are_counted_in_parts(distributed_engine, tmp_path):
     rows = pl.DataFrame({"k": [f"key {each % 299_999}" for each in range(300_000)]})
     rows.write_parquet(tmp_path / "k.parquet", row_group_size=50_000)
     data = distributed_engine.read_parquet(tmp_path / "k.parquet", fragment_bytes=2**21)
@@ -208,6 +204,6 @@ def test_very_many_values_are_counted_in_parts(distributed_engine: Engine, tmp_p
     assert (outcome.broken, outcome.row) == (2, 0)
 
 
-def test_rules_are_there_without_importing_them() -> None:
+def test_rules_are_there_without_importing_them():
     assert ps.rules.Unique is rules.Unique
     assert {"Unique", "CheckReport", "RowCount"} <= set(rules.__all__)

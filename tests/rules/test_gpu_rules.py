@@ -2,14 +2,11 @@
 
 # ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
 
-from __future__ import annotations
-
 import pytest
 from on_stand_in import cpu, gpu, stand_in  # noqa: F401
 from rules.dirty import oracle_rows
 
 from penstock import rules
-from penstock.engines.local import LocalEngine
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
 
@@ -33,7 +30,7 @@ RULES = [
 ]
 
 
-def test_rules_say_what_they_say_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine) -> None:
+def test_rules_say_what_they_say_on_a_cpu(gpu, cpu):
     table = oracle_rows().to_arrow()
     found, expected = (engine.from_arrow(table).check(*RULES).to_dict()["outcomes"] for engine in (gpu, cpu))
     assert found == expected

@@ -1,7 +1,5 @@
 """Rules that compare with another dataset, against joins and sums in Polars."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rules in YAML, and the command that checks by them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

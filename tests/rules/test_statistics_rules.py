@@ -1,7 +1,5 @@
 """Rules that need statistics: each says of dirty rows what a query in Polars says of them."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -158,9 +156,9 @@ def test_infinite_values_break_a_rule_about_their_mean(local: Engine) -> None:
 
 
 def test_numbers_of_a_set_are_compared_as_the_column_holds_them(local: Engine) -> None:
-    table = pl.DataFrame(
-        {"d": ["1.10", None], "f": [0.1, 0.2], "n": [1, 2]},
-    ).with_columns(pl.col("d").cast(pl.Decimal(9, 2)), pl.col("f").cast(pl.Float32))
+    table = pl.DataFrame({"d": ["1.10", None], "f": [0.1, 0.2], "n": [1, 2]}).with_columns(
+        pl.col("d").cast(pl.Decimal(9, 2)), pl.col("f").cast(pl.Float32)
+    )
     report = local.from_arrow(table.to_arrow()).check(
         rules.InSet("d", [1.1]), rules.InSet("f", [0.1]), rules.InSet("n", [1.0]), rules.Between("f", least=0.1)
     )

@@ -1,7 +1,5 @@
 """Projects for tests of commands on runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where the time of a run went, by phase, slot, span and driver; oracles are closed forms and a fine grid of time."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np
@@ -17,7 +15,7 @@ from penstock.runs.fields import FieldCondition, flatten, get_field
 WORK = {"decode": 2.0, "compute": 1.0}
 
 
-def test_a_slot_that_works_and_waits_within_a_scan_is_explained_in_full() -> None:
+def test_a_slot_that_works_and_waits_within_a_scan_is_explained_in_full():
     tasks = [task(1.0, WORK, wait=1.0), task(5.0, WORK, wait=1.0)]
     (slot,) = slot_times(run([span("scan", 0.0, 10.0)], tasks))
     assert (slot.wall, slot.busy, slot.wait_for_task, slot.wait_for_others) == (10.0, 6.0, 2.0, 2.0)
@@ -25,7 +23,7 @@ def test_a_slot_that_works_and_waits_within_a_scan_is_explained_in_full() -> Non
     assert slot.explained == 1.0
 
 
-def test_a_query_of_the_engine_is_no_time_of_the_driver_and_no_wait() -> None:
+def test_a_query_of_the_engine_is_no_time_of_the_driver_and_no_wait():
     spans = [span("sql", 0.0, 5.0, "step"), span("query", 1.0, 4.0, "query", parent=0), span("scan", 5.0, 10.0)]
     record = run(spans, [task(5.0, {"decode": 5.0}, span=2)])
     (slot,) = slot_times(record)
@@ -34,19 +32,19 @@ def test_a_query_of_the_engine_is_no_time_of_the_driver_and_no_wait() -> None:
     assert (found.query, found.scan, found.steps) == (3.0, 5.0, {"sql": 2.0})
 
 
-def test_phases_that_do_not_add_up_and_a_clock_that_is_off_are_not_explained() -> None:
+def test_phases_that_do_not_add_up_and_a_clock_that_is_off_are_not_explained():
     for made, explained in ((task(0.0, {"decode": 7.0}, seconds=10.0), 0.7), (task(60.0, {"decode": 5.0}), 0.5)):
         (slot,) = slot_times(run([span("scan", 0.0, 10.0)], [made]))
         assert slot.explained == pytest.approx(explained)
 
 
-def test_slots_come_by_worker_and_number_whatever_the_order_of_tasks() -> None:
+def test_slots_come_by_worker_and_number_whatever_the_order_of_tasks():
     tasks = [task(0.0, WORK, worker="b:1"), task(0.1, WORK, worker="a:1", slot=1), task(0.2, WORK, worker="a:1")]
     slots = slot_times(run([span("scan", 0.0, 10.0)], tasks))
     assert [(each.worker, each.slot) for each in slots] == [("a:1", 0), ("a:1", 1), ("b:1", 0)]
 
 
-def test_times_of_slots_are_those_that_a_grid_of_milliseconds_counts() -> None:
+def test_times_of_slots_are_those_that_a_grid_of_milliseconds_counts():
     drawn, grid = np.random.default_rng(1), np.zeros((3, 20_000), dtype=int)
     spans = [span("step", 1.0, 6.0, "step"), span("one", 2.0, 9.0), span("two", 8.0, 13.0), span("last", 15.0, 16.0)]
     tasks = []
@@ -75,7 +73,7 @@ def test_times_of_slots_are_those_that_a_grid_of_milliseconds_counts() -> None:
         assert found.unexplained == pytest.approx(2.0, abs=1e-5)
 
 
-def test_the_driver_counts_each_moment_once() -> None:
+def test_the_driver_counts_each_moment_once():
     spans = [
         span("fit", 0.0, 8.0, "step"),
         span("plan", 0.0, 1.0, "step", parent=0),
@@ -88,7 +86,7 @@ def test_the_driver_counts_each_moment_once() -> None:
     assert found.scan + found.train + sum(found.steps.values()) + found.outside == found.wall
 
 
-def test_a_span_has_the_median_and_the_slowest_of_its_tasks_and_no_merges() -> None:
+def test_a_span_has_the_median_and_the_slowest_of_its_tasks_and_no_merges():
     seconds = [0.5, 1.0, 1.5, 6.0]
     tasks = [task(0.0, {"compute": each}, slot=place) for place, each in enumerate(seconds)]
     tasks.append(task(7.0, {"merge": 3.0}, kind="merge", fragment=None))
@@ -99,20 +97,20 @@ def test_a_span_has_the_median_and_the_slowest_of_its_tasks_and_no_merges() -> N
     assert (found.rows_in, found.bytes_in) == (50, 500)
 
 
-def test_phases_are_summed_over_all_tasks_and_steps_are_no_spans_with_tasks() -> None:
+def test_phases_are_summed_over_all_tasks_and_steps_are_no_spans_with_tasks():
     assert [each.name for each in span_times(full())] == ["scan 1 of 1", "train XGBoostClassifier"]
     assert phase_seconds(full()) == pytest.approx(
         {"read": 2.0, "decode": 4.0, "compute": 3.0, "merge": 0.3, "train": 6.0, "communicate": 2.0}
     )
 
 
-def test_the_slowest_tasks_come_first_with_their_multiple_of_the_median() -> None:
+def test_the_slowest_tasks_come_first_with_their_multiple_of_the_median():
     tasks = [task(0.0, {"compute": each}, slot=place, fragment=place) for place, each in enumerate([1.0, 4.0, 2.0])]
     found = slowest_tasks(run([span("scan", 0.0, 10.0)], tasks), 2)
     assert [(each["fragment"], each["ratio"]) for each in found] == [(1, 2.0), (2, 1.0)]
 
 
-def test_a_phase_and_a_task_that_lags_behind_are_worth_a_sentence() -> None:
+def test_a_phase_and_a_task_that_lags_behind_are_worth_a_sentence():
     tasks = [task(0.0, {"decode": 0.6, "compute": 0.4}, slot=place, fragment=place) for place in range(9)]
     tasks.append(task(0.0, {"decode": 6.0}, slot=9, fragment=77))
     found = dict(find_notable(run([span("scan", 0.0, 10.0)], tasks)))
@@ -121,7 +119,7 @@ def test_a_phase_and_a_task_that_lags_behind_are_worth_a_sentence() -> None:
     assert found["scan"] == f"{told}, takes 6.00 s, 6.0 times the median"
 
 
-def test_what_stands_out_is_named_and_tasks_alike_are_not() -> None:
+def test_what_stands_out_is_named_and_tasks_alike_are_not():
     scan, half = span("scan", 0.0, 10.0), span("scan", 0.0, 5.0)
     waits, fills = task(4.0, {"compute": 6.0}, wait=4.0), task(0.0, {"compute": 10.0}, peak_memory=15 * 2**30)
     for spans, tasks, subject, text in (
@@ -136,7 +134,7 @@ def test_what_stands_out_is_named_and_tasks_alike_are_not() -> None:
     assert [each.subject for each in found] == ["compute"]
 
 
-def test_a_run_without_a_task_has_no_numbers_and_no_error() -> None:
+def test_a_run_without_a_task_has_no_numbers_and_no_error():
     nothing = empty()
     assert slot_times(nothing) == span_times(nothing) == slowest_tasks(nothing) == []
     assert phase_seconds(nothing) == {}
@@ -144,7 +142,7 @@ def test_a_run_without_a_task_has_no_numbers_and_no_error() -> None:
     assert [each.subject for each in find_notable(nothing)] == ["error"]
 
 
-def test_the_union_of_intervals_is_what_a_grid_counts() -> None:
+def test_the_union_of_intervals_is_what_a_grid_counts():
     drawn = np.random.default_rng(2)
     starts = drawn.integers(0, 900, 40)
     ends = starts + drawn.integers(0, 60, 40)
@@ -156,7 +154,7 @@ def test_the_union_of_intervals_is_what_a_grid_counts() -> None:
     assert union.until(np.arange(1001)).tolist() == np.concatenate([[0], np.cumsum(grid)]).tolist()
 
 
-def test_a_comparison_names_what_differs_with_a_ratio_for_what_both_have() -> None:
+def test_a_comparison_names_what_differs_with_a_ratio_for_what_both_have():
     one, other = full(), full()
     changed = {**other.info, "run_id": "x", "started": 0.0, "seconds": 20.0, "metrics": {"areaUnderROC": 0.5}}
     changed["inputs"] = [{**each, "mtime": 1.0} for each in other.info["inputs"][:1]] + other.info["inputs"][1:]
@@ -177,7 +175,7 @@ def test_a_comparison_names_what_differs_with_a_ratio_for_what_both_have() -> No
     ]
 
 
-def test_conditions_compare_numbers_as_numbers_and_others_as_texts_and_others_are_refused() -> None:
+def test_conditions_compare_numbers_as_numbers_and_others_as_texts_and_others_are_refused():
     true = "kind=fit name=cli* seconds>9.5 seconds<=10 metrics.areaUnderROC>=0.75 inputs.0.rows==10 nothing!=1"
     false = "kind!=fit seconds<9.5 nothing=1"
     assert [each for each in true.split() if not FieldCondition.parse(each).holds(full().info)] == []
@@ -187,7 +185,7 @@ def test_conditions_compare_numbers_as_numbers_and_others_as_texts_and_others_ar
             FieldCondition.parse(text)
 
 
-def test_a_key_with_dots_is_found_and_flattened() -> None:
+def test_a_key_with_dots_is_found_and_flattened():
     values = {"metrics": {"tree.rmse": 0.5}}
     assert get_field(values, "metrics.tree.rmse") == 0.5
     assert dict(flatten(values)) == {"metrics.tree.rmse": 0.5}

@@ -1,7 +1,5 @@
 """The trace of a run: fields as the Trace Event Format has them, slices that nest, times of the record."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """The records that commands leave: where, and what they say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of a run and its display: marks where the record says, however many tasks; names that cannot act."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 

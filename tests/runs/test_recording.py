@@ -1,7 +1,5 @@
 """Records of tasks: what they count, on every engine, and that results are the same with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass

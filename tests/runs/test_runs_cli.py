@@ -1,7 +1,5 @@
 """`penstock runs`: which runs there are by any field, one of them, two side by side."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """Records of tasks as a table: their order, the slots of a process, and waits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from penstock.core.recording import Span, TaskRecord

@@ -1,7 +1,5 @@
 """Rows to search on: numbers with gaps, categories, two kinds of label, weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """Calibration and thresholds by cross-validation, against a plain loop over folds and scikit-learn; and no leaks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -71,9 +69,7 @@ def test_a_tuned_threshold_is_the_best_of_all_out_of_fold(local: Engine) -> None
     model = ps.TunedThreshold(bayes(weight="w"), "fMeasure", beta=2.0, folds=2).fit(data)
     scored = predictions_by_hand(bayes(weight="w"), data, folds=2)
     told, label, weights = scored["probability"].to_numpy(), np.array(scored["y"]) == "b", scored["w"].to_numpy()
-    values = {
-        each: fbeta_score(label, told >= each, beta=2, sample_weight=weights) for each in sorted(told, reverse=True)
-    }
+    values = {t: fbeta_score(label, told >= t, beta=2, sample_weight=weights) for t in sorted(told, reverse=True)}
     best = max(values, key=values.__getitem__)
     assert model.fitted[-1]["threshold"] == best
     assert model.fitted[-1]["value"] == pytest.approx(values[best], rel=1e-12)

@@ -1,7 +1,5 @@
 """Successive halving: its rungs and who is on them are scikit-learn's; little to many, all to few."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learning curves against a plain loop over nested training sets."""
 
-from __future__ import annotations
-
 from statistics import fmean, pstdev
 from typing import Any
 

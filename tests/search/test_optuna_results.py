@@ -1,7 +1,5 @@
 """Any search as a study of Optuna's: its figures can be drawn, and importances are shares of the variance."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 
@@ -82,9 +80,7 @@ def test_outcomes_and_fractions_are_what_optuna_calls_them_and_trials_under_way_
         3: Outcome("pruned", None, [{"auc": 0.6}]),
         4: Outcome("complete", 0.7, [{"auc": 0.6}, {"auc": 0.8}]),
     }
-    study = optuna_results.as_optuna_study(
-        [Trial(number, {"x": 1}) for number in range(5)], outcomes, "maximize", "auc"
-    )
+    study = optuna_results.as_optuna_study([Trial(i, {"x": 1}) for i in range(5)], outcomes, "maximize", "auc")
     states = [TrialState.FAIL, TrialState.PRUNED, TrialState.PRUNED, TrialState.COMPLETE]
     assert [trial.state for trial in study.trials] == states
     assert [trial.user_attrs["trial"] for trial in study.trials] == [1, 2, 3, 4]

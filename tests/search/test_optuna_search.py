@@ -1,7 +1,5 @@
 """What Optuna proposes and prunes: the same after a restart, better than chance, and none of it twice."""
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -1,7 +1,5 @@
 """A search gives what a plain loop over trials and folds gives, to the bit, on every engine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a search says of what is wrong: before it runs where that can be known, and of a trial that fails."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw
@@ -10,7 +8,6 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
-from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError, TuningError
 from tests.search.rows import labelled
 
@@ -18,7 +15,7 @@ PIPELINE = ps.Pipeline(st.Imputer("x"), ("model", st.NaiveBayes("clicked", featu
 CLICKED = st.BinaryClassificationEvaluator(label="clicked")
 
 
-def test_a_search_that_cannot_run_is_refused_when_it_is_made(subtests: pytest.Subtests) -> None:
+def test_a_search_that_cannot_run_is_refused_when_it_is_made(subtests):
     one = {"model.smoothing": [1.0]}
     wrong: list[tuple[Any, dict[str, Any], str]] = [
         ({}, {}, "expected a mapping with at least one parameter"),
@@ -33,9 +30,7 @@ def test_a_search_that_cannot_run_is_refused_when_it_is_made(subtests: pytest.Su
             ps.CrossValidator(PIPELINE, space, CLICKED, **options)
 
 
-def test_a_column_that_is_not_there_and_no_trial_makes_is_refused_before_anything_is_read(
-    local: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_that_is_not_there_and_no_trial_makes_is_refused_before_anything_is_read(local, monkeypatch):
     monkeypatch.setattr(local, "reduce", None)
     rows, space = labelled(), {"model.smoothing": [1.0]}
     of_scores = st.BinaryClassificationEvaluator(label="clicked", raw_prediction="score")
@@ -46,7 +41,7 @@ def test_a_column_that_is_not_there_and_no_trial_makes_is_refused_before_anythin
 
 
 @pytest.mark.thorough
-def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local: Engine) -> None:
+def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local):
     data = local.from_arrow(labelled())
     space = [{"model.features": [("z",), ("x",)]}]  # some x are negative, which this naive Bayes refuses
     result = ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(data)
@@ -57,7 +52,7 @@ def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local: E
     assert result.best_params == {"model.features": ("z",)}
 
 
-def test_a_trial_that_fails_ends_a_search_that_is_told_so_or_has_no_other(local: Engine) -> None:
+def test_a_trial_that_fails_ends_a_search_that_is_told_so_or_has_no_other(local):
     data = local.from_arrow(labelled())
     space = {"model.features": [("x",)]}
     with pytest.raises(DataValueError, match="negative"):
@@ -66,7 +61,7 @@ def test_a_trial_that_fails_ends_a_search_that_is_told_so_or_has_no_other(local:
         ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(data)
 
 
-def test_a_metric_that_one_fold_does_not_have_loses_and_says_why(local: Engine) -> None:
+def test_a_metric_that_one_fold_does_not_have_loses_and_says_why(local):
     fold = pa.array([row % 2 for row in range(200)])
     label = pa.array([1.0 if row % 2 else float(row % 3) for row in range(200)])
     table = pa.table({"x": range(200), "y": label, "fold": fold})
@@ -78,7 +73,7 @@ def test_a_metric_that_one_fold_does_not_have_loses_and_says_why(local: Engine) 
         search.fit(local.from_arrow(table))
 
 
-def test_folds_of_other_rows_are_refused(local: Engine) -> None:
+def test_folds_of_other_rows_are_refused(local):
     data = local.from_arrow(labelled(300))
     search = ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=data.folds(3))
     for other in (local.from_arrow(labelled(100)), data.filter(nw.col("z") > 1)):
@@ -87,7 +82,7 @@ def test_folds_of_other_rows_are_refused(local: Engine) -> None:
     assert len(search.fit(data).trials) == 1
 
 
-def test_a_search_that_is_stopped_tells_the_best_so_far(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_is_stopped_tells_the_best_so_far(local, monkeypatch):
     notes: list[str] = []
     monkeypatch.setattr(local.progress, "note", notes.append)
     evaluate, runs = ps.search.run.run_trials, []

@@ -1,7 +1,5 @@
 """Results of a search: table, best model, refit, pruned trials and rungs."""
 
-from __future__ import annotations
-
 import json
 from statistics import fmean, pstdev
 
@@ -9,7 +7,6 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
-from penstock.engines.base import Engine
 from penstock.search.search_result import SearchResult
 from penstock.search.study import Outcome, Trial
 from tests.search.rows import labelled
@@ -25,7 +22,7 @@ def result(values: list[float | None], larger_better: bool) -> SearchResult:
     return SearchResult(trials, outcomes, "m", {"m": larger_better}, trials[0])
 
 
-def test_ranks_go_the_way_of_the_metric_and_equal_trials_share_one() -> None:
+def test_ranks_go_the_way_of_the_metric_and_equal_trials_share_one():
     for larger_better, ranks in ((True, [2, 1, None, 2]), (False, [1, 3, None, 1])):
         table = result([0.5, 0.9, None, 0.5], larger_better).table
         assert table["rank_test_m"].to_pylist() == ranks
@@ -34,7 +31,7 @@ def test_ranks_go_the_way_of_the_metric_and_equal_trials_share_one() -> None:
 
 
 @pytest.mark.thorough
-def test_the_table_has_the_mean_and_deviation_of_each_metric_and_the_best_model_is_of_all_rows(local: Engine) -> None:
+def test_the_table_has_the_mean_and_deviation_of_each_metric_and_the_best_model_is_of_all_rows(local):
     data = local.from_arrow(labelled())
     space = {"LinearRegression.reg_param": [9.0, 0.0]}
     found = ps.CrossValidator(PIPELINE, space, PRICE, folds=3).fit(data)
@@ -50,7 +47,7 @@ def test_the_table_has_the_mean_and_deviation_of_each_metric_and_the_best_model_
 
 
 @pytest.mark.thorough
-def test_a_booster_that_was_stopped_early_is_refitted_for_the_rounds_it_kept_on_average(local: Engine) -> None:
+def test_a_booster_that_was_stopped_early_is_refitted_for_the_rounds_it_kept_on_average(local):
     data = local.from_arrow(labelled())
     stage = st.XGBoostRegressor("price", features=("x", "z"), num_boost_round=60, early_stopping_rounds=3)
     pipeline = ps.Pipeline(stage)
@@ -65,7 +62,7 @@ def test_a_booster_that_was_stopped_early_is_refitted_for_the_rounds_it_kept_on_
 
 
 @pytest.mark.thorough
-def test_a_metric_of_a_model_chosen_by_nested_search_is_that_of_the_loop(local: Engine) -> None:
+def test_a_metric_of_a_model_chosen_by_nested_search_is_that_of_the_loop(local):
     data = local.from_arrow(labelled(400))
     search = ps.CrossValidator(PIPELINE, {"LinearRegression.reg_param": [0.0, 1.0]}, PRICE, folds=2)
     nested = ps.cross_validate(search, data, PRICE, folds=2)
@@ -75,7 +72,7 @@ def test_a_metric_of_a_model_chosen_by_nested_search_is_that_of_the_loop(local: 
 
 
 @pytest.mark.thorough
-def test_a_result_can_be_read_as_json(local: Engine) -> None:
+def test_a_result_can_be_read_as_json(local):
     models = [st.LinearRegression("price", features="z", reg_param=penalty) for penalty in (0.5, 0.0)]
     search = ps.CrossValidator(PIPELINE, {"LinearRegression": models}, PRICE, folds=2, refit=False)
     rows = json.loads(json.dumps(search.fit(local.from_arrow(labelled(200))).table.to_pylist()))
@@ -89,9 +86,7 @@ def pruned_search(pruner: str | None) -> ps.CrossValidator:
 
 
 @pytest.mark.thorough
-def test_bad_trials_are_run_on_fewer_folds_and_the_others_have_the_metrics_that_they_have_without_a_pruner(
-    local: Engine,
-) -> None:
+def test_bad_trials_are_run_on_fewer_folds_and_the_others_have_the_metrics_that_they_have_without_a_pruner(local):
     pytest.importorskip("optuna")
     data = local.from_arrow(labelled())
     found, whole = (pruned_search(pruner).fit(data) for pruner in ("median", None))
@@ -101,9 +96,7 @@ def test_bad_trials_are_run_on_fewer_folds_and_the_others_have_the_metrics_that_
     best = min(row["split0_test_rmse"] for row in rows)
     assert all(row["split0_test_rmse"] > best for row in pruned)
     assert all(row["split3_test_rmse"] is row["rank_test_rmse"] is None for row in pruned)
-    by_params = {
-        trial.params["LinearRegression.reg_param"]: whole.outcomes[trial.number].metrics for trial in whole.trials
-    }
+    by_params = {t.params["LinearRegression.reg_param"]: whole.outcomes[t.number].metrics for t in whole.trials}
     complete = [trial for trial in found.trials if found.outcomes[trial.number].state == "complete"]
     assert complete
     for trial in complete:
@@ -112,7 +105,7 @@ def test_bad_trials_are_run_on_fewer_folds_and_the_others_have_the_metrics_that_
 
 
 @pytest.mark.thorough
-def test_halving_over_rows_trains_rungs_on_nested_samples_and_the_last_on_all(local: Engine) -> None:
+def test_halving_over_rows_trains_rungs_on_nested_samples_and_the_last_on_all(local):
     data = local.from_arrow(labelled())
     space = ps.halving({"LinearRegression.reg_param": [0.0, 0.1, 5.0, 500.0]}, factor=2)
     found = ps.CrossValidator(PIPELINE, space, PRICE, folds=3).fit(data)

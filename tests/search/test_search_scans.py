@@ -1,7 +1,5 @@
 """What a search reads: each level of the pipeline once for all trials and folds, and the evaluation once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -28,7 +26,7 @@ def scans(local: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_ten_trials_on_three_folds_scan_as_often_as_one_fit_and_one_evaluation(local: Engine, scans: list[str]) -> None:
+def test_ten_trials_on_three_folds_scan_as_often_as_one_fit_and_one_evaluation(local, scans):
     data = local.from_arrow(labelled(200))
     scaled = st.Imputer("x"), st.StandardScaler(("x", "z")), st.StringIndexer("c")
     pipeline = ps.Pipeline(*scaled, st.LinearRegression("price"))
@@ -40,9 +38,7 @@ def test_ten_trials_on_three_folds_scan_as_often_as_one_fit_and_one_evaluation(l
 
 
 @pytest.mark.thorough
-def test_folds_without_a_change_of_their_own_rows_are_trained_once_for_equal_trials(
-    local: Engine, scans: list[str]
-) -> None:
+def test_folds_without_a_change_of_their_own_rows_are_trained_once_for_equal_trials(local, scans):
     data = local.from_arrow(labelled(), fragment_bytes=20_000)
     pipeline = ps.Pipeline(
         st.Imputer("x"), st.LogisticRegression("clicked", features="x"), st.Clip("probability", lower=0.0, upper=0.9)
@@ -53,9 +49,7 @@ def test_folds_without_a_change_of_their_own_rows_are_trained_once_for_equal_tri
 
 
 @pytest.mark.thorough
-def test_a_stage_that_learns_from_the_same_is_fitted_once_for_all_trials(
-    local: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stage_that_learns_from_the_same_is_fitted_once_for_all_trials(local, monkeypatch):
     fitted: list[Any] = []
     finish = st.StringIndexer.finish
     monkeypatch.setattr(st.StringIndexer, "finish", lambda *given: fitted.append(1) or finish(*given))
@@ -66,9 +60,7 @@ def test_a_stage_that_learns_from_the_same_is_fitted_once_for_all_trials(
     assert len(fitted) == 3
 
 
-def test_what_a_search_will_do_is_explained_before_anything_is_read(
-    local: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_search_will_do_is_explained_before_anything_is_read(local, monkeypatch):
     monkeypatch.setattr(local, "reduce", None)
     pipeline = ps.Pipeline(st.Imputer("x"), st.LogisticRegression("clicked", features=("x", "z")))
     space = {"Imputer.strategy": ["mean", "median"], "LogisticRegression.reg_param": [0.0, 0.1, 0.2]}
@@ -80,7 +72,7 @@ def test_what_a_search_will_do_is_explained_before_anything_is_read(
 
 
 @pytest.mark.thorough
-def test_the_best_is_refitted_without_training_it_on_folds_again(local: Engine, scans: list[str]) -> None:
+def test_the_best_is_refitted_without_training_it_on_folds_again(local, scans):
     data = local.from_arrow(labelled(), fragment_bytes=20_000)
     pipeline = ps.Pipeline(st.Imputer("x"), st.XGBoostRegressor("price", features="x", num_boost_round=2))
     space = {"XGBoostRegressor.max_depth": [1, 2]}

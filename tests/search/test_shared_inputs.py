@@ -1,8 +1,5 @@
 """Trainings of a search on the same rows read them once, and learn what each learns by itself."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +8,6 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
-from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.spmd import PreparedInputs
 from penstock.stages.base import Stage
@@ -92,9 +88,7 @@ def search(pipeline: ps.Pipeline, space: Any, evaluator: Evaluator, data: ps.Dat
     return ps.CrossValidator(pipeline, space, evaluator, folds=FOLDS, refit=False, on_error="raise").fit(data)
 
 
-def test_trainings_on_the_same_rows_read_them_once_and_learn_what_each_learns_by_itself(
-    case: Any, local: Engine
-) -> None:
+def test_trainings_on_the_same_rows_read_them_once_and_learn_what_each_learns_by_itself(case, local):
     pipeline, grid, evaluator = case
     alike = [each for each in grid if "model.elastic_net_param" not in each]  # another asks for another design
     times = []
@@ -113,7 +107,7 @@ def test_trainings_on_the_same_rows_read_them_once_and_learn_what_each_learns_by
         assert result.outcomes[trial.number].metrics[fold.index] == expected, trial.params
 
 
-def test_matrices_of_other_bins_are_not_shared(local: Engine) -> None:
+def test_matrices_of_other_bins_are_not_shared(local):
     pipeline = ps.Pipeline(("model", st.XGBoostRegressor("y", features=NUMBERS, num_boost_round=4)))
     data = cut(local, rows(), [100, 90, 50])
     result = search(pipeline, {"model.max_bin": [2, 64]}, AMOUNTS, data)
@@ -127,7 +121,7 @@ def test_matrices_of_other_bins_are_not_shared(local: Engine) -> None:
     assert scores[0][0]["rmse"] != scores[1][0]["rmse"]
 
 
-def test_what_is_prepared_goes_with_its_group(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_prepared_goes_with_its_group(local, monkeypatch):
     sizes: list[int] = []
     get = PreparedInputs.get
 
@@ -143,7 +137,7 @@ def test_what_is_prepared_goes_with_its_group(local: Engine, monkeypatch: pytest
     assert sizes == [1] * 4  # two folds, two settings of each: never two designs at once
 
 
-def test_settings_of_one_trainer_are_evaluated_in_one_pass(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_one_trainer_are_evaluated_in_one_pass(local, monkeypatch):
     asked: list[int] = []
     each = ProductDesign.losses_and_gradients
     monkeypatch.setattr(
@@ -159,9 +153,7 @@ def test_settings_of_one_trainer_are_evaluated_in_one_pass(local: Engine, monkey
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_training_that_fails_leaves_those_that_run_with_it(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, parallelism: int
-) -> None:
+def test_a_training_that_fails_leaves_those_that_run_with_it(local, monkeypatch, parallelism):
     problem = st.LogisticRegression._problem
 
     def refusing(stage: st.LogisticRegression, *arguments: Any) -> Any:
@@ -178,7 +170,7 @@ def test_a_training_that_fails_leaves_those_that_run_with_it(
     assert "no such penalty" in (outcomes[1].reason or "")
 
 
-def test_trainings_with_checkpoints_of_their_own_run_one_by_one(local: Engine, tmp_path: Path) -> None:
+def test_trainings_with_checkpoints_of_their_own_run_one_by_one(local, tmp_path):
     together: list[int] = []
 
     class Counted(st.LogisticRegression):

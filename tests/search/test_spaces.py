@@ -1,7 +1,5 @@
 """Spaces: the settings they have, in order, and what is refused before anything runs."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os
@@ -23,9 +21,7 @@ from penstock.search.descriptions import describe, label
 from penstock.search.distributions import as_drawn
 
 PIPELINE = ps.Pipeline(
-    ("clip", st.Clip("x", lower=0)),
-    ("scale", st.StandardScaler("x")),
-    ("model", st.LogisticRegression("y")),
+    ("clip", st.Clip("x", lower=0)), ("scale", st.StandardScaler("x")), ("model", st.LogisticRegression("y"))
 )
 
 

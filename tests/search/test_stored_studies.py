@@ -1,7 +1,5 @@
 """Studies in a storage: they go on where a process ended, and are refused where they are another one's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

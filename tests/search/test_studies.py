@@ -1,7 +1,5 @@
 """Studies in memory: trials in batches, what is told of them, and which of them is best."""
 
-from __future__ import annotations
-
 import pytest
 
 import penstock as ps

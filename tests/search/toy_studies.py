@@ -1,7 +1,5 @@
 """Studies over a toy objective, which takes no time and knows no data."""
 
-from __future__ import annotations
-
 import math
 
 from scipy import stats

@@ -1,7 +1,5 @@
 """Writes small files, and reads text as an engine does: tasks and items pass through pickle, pieces are read alone."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Records of text files that cannot be parsed, set aside: which, why, how many, and what is left."""
 
-from __future__ import annotations
-
 import gzip
 import logging
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """CSV: which rows and columns a file has, and what it says when it cannot be read."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

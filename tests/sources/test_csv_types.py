@@ -1,7 +1,5 @@
 """The types of CSV columns that nobody declared."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from itertools import product
 

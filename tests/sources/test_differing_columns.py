@@ -1,7 +1,5 @@
 """Columns that some files lack: an error, null or dropped, in CSV, JSON lines and Parquet alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

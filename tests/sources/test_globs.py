@@ -1,7 +1,5 @@
 """What globs and directories stand for here: each file once, regular ones, and nothing is left out in silence."""
 
-from __future__ import annotations
-
 import glob
 import os
 import socket
@@ -38,7 +36,7 @@ PATTERNS = (
 )  # fmt: skip
 
 
-def test_globs_match_what_they_match_in_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_globs_match_what_they_match_in_the_standard_library(tmp_path, monkeypatch):
     make(tmp_path, "a/b/c.pq", "a/b/d.pq", "a/e.pq", "f.pq", "g.txt", "a/b/b/c.pq", "a[1]/h.pq", ".x/i.pq", "a/.j.pq")
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.pq").symlink_to("nowhere")
@@ -48,19 +46,19 @@ def test_globs_match_what_they_match_in_the_standard_library(tmp_path: Path, mon
         assert {os.path.normpath(path) for path in match_local(each)} == expected, each
 
 
-def test_two_stars_at_the_end_are_the_files_below(tmp_path: Path) -> None:
+def test_two_stars_at_the_end_are_the_files_below(tmp_path):
     make(tmp_path, "a.pq", "b/c.pq", "b/_d.pq", ".e/f.pq")
     assert names(read(tmp_path / "**"), tmp_path) == ["a.pq", "b/c.pq"]
 
 
-def test_globs_leave_folders_of_unfinished_jobs_out_but_not_keys(tmp_path: Path) -> None:
+def test_globs_leave_folders_of_unfinished_jobs_out_but_not_keys(tmp_path):
     make(tmp_path, "_temporary/0/a.pq", "_day=1/0/b.pq", "c/0/d.pq")
     for pattern in ("*/*/*.pq", "**/*.pq"):
         assert names(read(tmp_path / pattern), tmp_path) == ["_day=1/0/b.pq", "c/0/d.pq"]
     assert names(read(tmp_path / "_temporary/*/*.pq"), tmp_path) == ["_temporary/0/a.pq"]
 
 
-def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
+def test_links_are_followed_but_not_in_circles(tmp_path):
     make(tmp_path, "a/b.pq", "a/c/d.pq", "elsewhere/e.pq")
     (tmp_path / "a" / "loop").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "c" / "up").symlink_to(tmp_path / "a" / "c")
@@ -68,7 +66,7 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     assert names(read(tmp_path / "a" / "**" / "*.pq"), tmp_path) == ["a/b.pq", "a/c/d.pq", "a/more/e.pq"]
 
 
-def test_a_folder_that_may_not_be_listed_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_listed_is_not_left_out(tmp_path, monkeypatch):
     make(tmp_path, "a/b.pq", "shut/c.pq")
     scandir = os.scandir
 
@@ -92,9 +90,7 @@ TWICE = [
 ]  # fmt: skip
 
 
-def test_one_file_under_two_names_is_refused_with_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_one_file_under_two_names_is_refused_with_both(tmp_path, monkeypatch, subtests):
     make(tmp_path, "a.pq", "sub/b.pq")
     (tmp_path / "hard").mkdir()
     os.link(tmp_path / "a.pq", tmp_path / "hard" / "c.pq")
@@ -108,7 +104,7 @@ def test_one_file_under_two_names_is_refused_with_both(
         (tmp_path / "linked").unlink()
 
 
-def test_whole_files_may_be_named_twice(tmp_path: Path) -> None:
+def test_whole_files_may_be_named_twice(tmp_path):
     make(tmp_path, "a.pq")
     paths = [str(tmp_path / "a.pq"), str(tmp_path / "*")]
     assert len(expand(paths, ("",), Storage(), whole_files=True)) == 2
@@ -117,7 +113,7 @@ def test_whole_files_may_be_named_twice(tmp_path: Path) -> None:
 # What is not read
 
 
-def test_what_a_directory_holds_and_is_not_read_is_named_once(tmp_path: Path) -> None:
+def test_what_a_directory_holds_and_is_not_read_is_named_once(tmp_path):
     make(tmp_path / "d", "_SUCCESS", "a.pq", "B.PQ", "000000_0", ".a.pq.crc", "a.pq.crc", "_x/c.pq", ".y", "k=1/d.csv")
     make(tmp_path, "elsewhere/e.pq")
     (tmp_path / "d" / "linked").symlink_to(tmp_path / "elsewhere")
@@ -127,7 +123,7 @@ def test_what_a_directory_holds_and_is_not_read_is_named_once(tmp_path: Path) ->
     assert len(caught) == 1
 
 
-def test_a_directory_that_holds_nothing_else_is_read_without_a_warning(tmp_path: Path) -> None:
+def test_a_directory_that_holds_nothing_else_is_read_without_a_warning(tmp_path):
     make(tmp_path, "_SUCCESS", "a.pq", ".part.crc", "_metadata", "_committed_17", "k=1/b.pq")
     assert len(read(tmp_path)) == 2
 
@@ -136,9 +132,7 @@ def test_a_directory_that_holds_nothing_else_is_read_without_a_warning(tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a socket", "a device"])
-def test_what_is_no_regular_file_is_refused_before_it_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_what_is_no_regular_file_is_refused_before_it_is_opened(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
     Path("d").mkdir()
     path = "d/a.pq"
@@ -155,7 +149,7 @@ def test_what_is_no_regular_file_is_refused_before_it_is_opened(
         assert "Write it to a file first" in str(caught.value.hint)
 
 
-def test_what_a_process_has_open_is_no_input(tmp_path: Path) -> None:
+def test_what_a_process_has_open_is_no_input(tmp_path):
     make(tmp_path, "a.pq")
     reading, writing = os.pipe()
     try:
@@ -170,7 +164,7 @@ def test_what_a_process_has_open_is_no_input(tmp_path: Path) -> None:
         os.close(writing)
 
 
-def test_a_file_whose_name_is_not_utf8_is_told_by_its_name(tmp_path: Path) -> None:
+def test_a_file_whose_name_is_not_utf8_is_told_by_its_name(tmp_path):
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pq")).write_bytes(b"x")
     for path in (tmp_path / "*.pq", tmp_path):
         with pytest.raises(ConfigError, match=r"caf\\xe9\.pq': its name is not UTF-8") as caught:

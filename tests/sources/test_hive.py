@@ -1,7 +1,5 @@
 """Keys in the names of folders, beside columns of the same name in the files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

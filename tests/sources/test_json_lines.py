@@ -1,7 +1,5 @@
 """JSON lines: keys, types and errors."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime
 from itertools import product
@@ -157,10 +155,8 @@ def test_an_object_has_a_line_of_its_own_wherever_the_file_is_cut(read, subtests
     for text, step in product(
         ('{"x": 1}{"x":\n2}\n', '{"x":\n1}\n', '{"x": [{}\n, {}]}\n', '\ufeff\ufeff{"x": 1}\n'), (1, 2**20)
     ):
-        with (
-            subtests.test(step=step, text=text),
-            pytest.raises(BadRowsError, match=r"a.jsonl, line [12] is not a JSON object"),
-        ):
+        told = r"a.jsonl, line [12] is not a JSON object"
+        with subtests.test(step=step, text=text), pytest.raises(BadRowsError, match=told):
             read(text, fragment_bytes=step)
 
 

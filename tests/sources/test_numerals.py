@@ -1,7 +1,5 @@
 """Whole numbers declared as floating types: read as they are written, or refused, in CSV and JSON lines alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 
@@ -68,8 +66,6 @@ def test_numbers_in_lists_are_looked_at_too(read_json_lines, write) -> None:
 
 def test_hexadecimal_digits_are_no_integer(read_csv, write, subtests: pytest.Subtests) -> None:
     for number, kind in product(("0xFF", "0XFF"), (pa.int8(), pa.int64(), pa.uint8())):
-        with (
-            subtests.test(kind=str(kind), number=number),
-            pytest.raises(SchemaDriftError, match=f"line 3, column 'x': '{number}' is not a value of {kind}"),
-        ):
+        told = f"line 3, column 'x': '{number}' is not a value of {kind}"
+        with subtests.test(kind=str(kind), number=number), pytest.raises(SchemaDriftError, match=told):
             read_csv(write(f"x,y\n1,0x\n{number},0x\n"), schema=pa.schema({"x": kind, "y": pa.string()}))

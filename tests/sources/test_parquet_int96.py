@@ -1,7 +1,5 @@
 """Times that Hive, Impala and early Spark stored as INT96, whose years pass those that nanoseconds count."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path

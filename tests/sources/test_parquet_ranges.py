@@ -1,7 +1,5 @@
 """Parquet in stores: the rows of a disk, from few requests and no more bytes than the columns take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from penstock.engines.base import Engine
 from penstock.errors import IncompleteInputError
 from penstock.io.sources import parquet
 from penstock.io.sources.files import InputFile, Storage
@@ -64,9 +61,7 @@ def content(table: pa.Table, tmp_path: Path) -> bytes:
 
 
 @pytest.mark.thorough
-def test_planning_takes_one_request_for_each_footer_and_reading_none(
-    local: Engine, requests: list[Range], content: bytes
-) -> None:
+def test_planning_takes_one_request_for_each_footer_and_reading_none(local, requests, content):
     data = local.read_parquet("memory://r/a.parquet", fragment_bytes=200_000)
     assert requests == [(len(content) - parquet.FOOTER_BYTES, len(content))]
     requests.clear()
@@ -74,7 +69,7 @@ def test_planning_takes_one_request_for_each_footer_and_reading_none(
     assert len(requests) == len(data.fragments) > 1
 
 
-def test_bytes_are_those_of_the_columns(local: Engine, requests: list[Range], content: bytes, tmp_path: Path) -> None:
+def test_bytes_are_those_of_the_columns(local, requests, content, tmp_path):
     data = local.read_parquet("memory://r/a.parquet", fragment_bytes=2**30)
     requests.clear()
     data.select("x").to_arrow()
@@ -84,16 +79,14 @@ def test_bytes_are_those_of_the_columns(local: Engine, requests: list[Range], co
 
 
 @pytest.mark.thorough
-def test_a_footer_that_is_longer_than_most_is_fetched_whole(
-    local: Engine, requests: list[Range], content: bytes, table: pa.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_footer_that_is_longer_than_most_is_fetched_whole(local, requests, content, table, monkeypatch):
     monkeypatch.setattr(parquet, "FOOTER_BYTES", 100)
     assert local.read_parquet("memory://r/a.parquet").select("y").to_arrow() == table.select(["y"])
     assert [end for _, end in requests[:2]] == [len(content)] * 2
 
 
 @pytest.mark.thorough
-def test_a_file_that_is_shorter_than_it_was_is_told(requests: list[Range], content: bytes) -> None:
+def test_a_file_that_is_shorter_than_it_was_is_told(requests, content):
     file = InputFile("memory://r/a.parquet", len(content) + 7, 0.0)
     with pytest.raises(IncompleteInputError, match="where 65536 were planned"):
         parquet.read_metadata(Storage(), file)

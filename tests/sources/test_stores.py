@@ -1,7 +1,5 @@
 """Stores that fail for a moment or for good, when asked about a file, when opening it, and in the middle of it."""
 
-from __future__ import annotations
-
 import errno
 import io
 from collections.abc import Iterator
@@ -88,7 +86,7 @@ def _read(local: Engine, name: str) -> Dataset:
     return local.read_csv(name) if name.endswith("csv") else local.read_parquet(name)
 
 
-def test_a_store_that_fails_twice_is_asked_again(local: Engine, store: type[Flaky], subtests: pytest.Subtests) -> None:
+def test_a_store_that_fails_twice_is_asked_again(local, store, subtests):
     for name, when in product(("flaky://d/a.parquet", "flaky://d/*.parquet", "flaky://d/a.csv"), WHEN):
         with subtests.test(name=name, when=when):
             store.failures = {when: [OSError(503, "Slow Down"), TimeoutError("no answer")]}
@@ -99,9 +97,7 @@ def test_a_store_that_fails_twice_is_asked_again(local: Engine, store: type[Flak
             assert not store.failures[when]
 
 
-def test_a_store_that_goes_on_failing_is_told_with_its_words_and_the_attempts(
-    local: Engine, store: type[Flaky], subtests: pytest.Subtests
-) -> None:
+def test_a_store_that_goes_on_failing_is_told_with_its_words_and_the_attempts(local, store, subtests):
     for name, when, planned in product(("flaky://d/a.parquet", "flaky://d/a.csv"), WHEN, (False, True)):
         with subtests.test(name=name, when=when, planned=planned):
             store.failures = {}
@@ -114,7 +110,7 @@ def test_a_store_that_goes_on_failing_is_told_with_its_words_and_the_attempts(
             assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_a_permission_that_is_not_given_is_told_at_once(local: Engine, store: type[Flaky]) -> None:
+def test_a_permission_that_is_not_given_is_told_at_once(local, store):
     store.failures = {"info": [PermissionError(errno.EACCES, "Forbidden")] * 9}
     with pytest.raises(InputError, match=r"cannot read flaky://d/a\.parquet: Forbidden \(EACCES\)") as caught:
         local.read_parquet("flaky://d/a.parquet")
@@ -122,7 +118,7 @@ def test_a_permission_that_is_not_given_is_told_at_once(local: Engine, store: ty
     assert len(store.failures["info"]) == 8
 
 
-def test_text_in_a_store_that_changed_is_told(local: Engine) -> None:
+def test_text_in_a_store_that_changed_is_told(local):
     memory = fsspec.filesystem("memory")
     memory.pipe_file("/faults/a.csv", b"x\n1\n")
     data = local.read_csv("memory://faults/a.csv")

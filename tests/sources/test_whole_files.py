@@ -1,7 +1,5 @@
 """Files as rows: what is listed, what is opened, and what is said when a file is not what it was."""
 
-from __future__ import annotations
-
 import os
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows for gangs of threads, and an engine that keeps what it is told of them."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from spmd.rank_threads import Notes

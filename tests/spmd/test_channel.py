@@ -1,7 +1,5 @@
 """A rank's end of the conversation, held with a coordinator that the test plays."""
 
-from __future__ import annotations
-
 import os
 import struct
 import threading
@@ -65,7 +63,7 @@ def talk(listener: Listener) -> Iterator[tuple[Channel, Connection]]:
     coordinator.close()
 
 
-def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk: tuple[Channel, Connection]) -> None:
+def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk):
     channel, coordinator = talk
     coordinator.send(m.Start(Checkpoint(3, b"trees")))
     assert channel.join().checkpoint == Checkpoint(3, b"trees")
@@ -75,7 +73,7 @@ def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk: tupl
 
 
 @pytest.mark.thorough
-def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]) -> None:
+def test_it_gives_signs_of_life_until_it_leaves(talk):
     channel, coordinator = talk
     coordinator.send(m.Start(None))
     channel.join()
@@ -87,9 +85,7 @@ def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]
             coordinator.recv()
 
 
-def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(
-    talk: tuple[Channel, Connection], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(talk, monkeypatch):
     channel, coordinator = talk
     waits: list[float] = []
     monkeypatch.setattr(channel._stop, "wait", lambda seconds: waits.append(seconds) or len(waits) > 3)
@@ -100,7 +96,7 @@ def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(
     assert set(waits) == {0.25}  # of the second that its coordinator allows
 
 
-def test_it_waits_for_the_others_only_so_long(listener: Listener) -> None:
+def test_it_waits_for_the_others_only_so_long(listener):
     channel = Channel(place(listener, start_timeout=0.2))
     entered = threading.Thread(target=channel.__enter__)
     entered.start()
@@ -112,7 +108,7 @@ def test_it_waits_for_the_others_only_so_long(listener: Listener) -> None:
     coordinator.close()
 
 
-def test_it_tells_of_rounds_checkpoints_and_the_end(talk: tuple[Channel, Connection]) -> None:
+def test_it_tells_of_rounds_checkpoints_and_the_end(talk):
     channel, coordinator = talk
     channel.report(4, "auc 0.5")
     channel.save(Checkpoint(4, b"x"))
@@ -122,14 +118,14 @@ def test_it_tells_of_rounds_checkpoints_and_the_end(talk: tuple[Channel, Connect
     assert hear(coordinator, m.Done) == m.Done({"rounds": 4})
 
 
-def test_meeting_gives_the_arguments_of_the_communicator(talk: tuple[Channel, Connection]) -> None:
+def test_meeting_gives_the_arguments_of_the_communicator(talk):
     channel, coordinator = talk
     coordinator.send(m.Answer({"dmlc_tracker_port": 9}))
     assert channel.rendezvous() == {"dmlc_tracker_port": 9}
     assert hear(coordinator, m.Ready) == m.Ready()
 
 
-def test_an_error_travels_as_it_is(talk: tuple[Channel, Connection]) -> None:
+def test_an_error_travels_as_it_is(talk):
     channel, coordinator = talk
     channel.failed(ConfigError("bad", column="x"), lost_peer=False)
     failed = hear(coordinator, m.Failed)
@@ -137,14 +133,14 @@ def test_an_error_travels_as_it_is(talk: tuple[Channel, Connection]) -> None:
     assert (failed.error.column, failed.lost_peer) == ("x", False)
 
 
-def test_a_coordinator_that_cannot_be_reached_is_named(listener: Listener) -> None:
+def test_a_coordinator_that_cannot_be_reached_is_named(listener):
     listener.__exit__(None, None, None)
     host, port = listener.address
     with pytest.raises(ExecutionError, match=f"rank 1 cannot reach its coordinator at {host}:{port}"):
         Channel(place(listener)).__enter__()
 
 
-def test_the_key_is_not_shown(listener: Listener) -> None:
+def test_the_key_is_not_shown(listener):
     assert "key" not in repr(place(listener))
 
 
@@ -160,7 +156,7 @@ def frozen() -> Iterator[tuple[Connection, Connection]]:
 
 
 @pytest.mark.faults
-def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(frozen: Any) -> None:
+def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(frozen):
     began = time.monotonic()
     with pytest.raises(OSError, match="temporarily unavailable"):
         frozen[0].send_bytes(bytes(64_000_000))
@@ -168,7 +164,7 @@ def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(fr
 
 
 @pytest.mark.faults
-def test_a_message_that_is_cut_off_holds_up_the_coordinator_for_the_timeout(frozen: Any) -> None:
+def test_a_message_that_is_cut_off_holds_up_the_coordinator_for_the_timeout(frozen):
     coordinator, rank = frozen
     os.write(rank.fileno(), struct.pack("!i", 1000) + b"a part")
     began = time.monotonic()

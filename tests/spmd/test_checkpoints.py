@@ -1,7 +1,5 @@
 """A checkpoint is there whole or not at all, and only for the training that wrote it."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

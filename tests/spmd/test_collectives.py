@@ -1,7 +1,5 @@
 """A collective call is complete when every rank has come, and not before."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from penstock.spmd.collectives import Collectives

@@ -1,7 +1,5 @@
 """Ranks as threads: done, lost, started again, given up, and visited by strangers."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading
@@ -15,10 +13,9 @@ from typing import Any
 import psutil
 import pyarrow as pa
 import pytest
-from spmd.rank_threads import Notes, Threads, run
+from spmd.rank_threads import Threads, run
 
 from penstock.core.recording.task_recording import Ticket
-from penstock.dataset import Dataset
 from penstock.errors import DataValueError, PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
 from penstock.spmd import Assignment, Body, Rank, RankAssignment, SpmdOptions, peers
 from penstock.spmd.messages import Joined
@@ -32,12 +29,12 @@ def rows(rank: Rank) -> list[int]:
 # Done
 
 
-def test_the_result_is_that_of_rank_0(data: dict[str, Dataset]) -> None:
+def test_the_result_is_that_of_rank_0(data):
     found = run(Threads(), lambda rank: (rank.index, rank.size, rank.threads, rank.datasets), data, size=3)
     assert found == (0, 3, 1, ["train"])
 
 
-def test_ranks_share_the_rows_if_any(data: dict[str, Dataset]) -> None:
+def test_ranks_share_the_rows_if_any(data):
     seen: dict[int, list[int]] = {}
     run(Threads(), lambda rank: seen.update({rank.index: rows(rank)}), data, size=3)
     assert sorted(row for part in seen.values() for row in part) == list(range(10))
@@ -48,12 +45,12 @@ def test_ranks_share_the_rows_if_any(data: dict[str, Dataset]) -> None:
     assert sorted(map(len, seen.values())) == [0, 0, 1]
 
 
-def test_progress_is_that_of_rank_0(data: dict[str, Dataset], notes: Notes) -> None:
+def test_progress_is_that_of_rank_0(data, notes):
     run(Threads(), lambda rank: [rank.report(number) for number in (1, 2, 5)], data)
     assert notes.advanced == [0, 1, 1, 3]
 
 
-def test_nothing_is_left_behind(data: dict[str, Dataset]) -> None:
+def test_nothing_is_left_behind(data):
     before, launch = set(threading.enumerate()), Threads()
     run(launch, rows, data)
     deadline = time.monotonic() + 100
@@ -82,7 +79,7 @@ def loses_once(lost: set[int], *, saves: bool) -> Body:
     return body
 
 
-def test_a_lost_rank_is_started_again_from_the_checkpoint(data: dict[str, Dataset], notes: Notes) -> None:
+def test_a_lost_rank_is_started_again_from_the_checkpoint(data, notes):
     launch = Threads()
     found = run(launch, loses_once(set(), saves=True), data)
     assert (found.rounds, found.data) == (4, b"state")
@@ -92,16 +89,16 @@ def test_a_lost_rank_is_started_again_from_the_checkpoint(data: dict[str, Datase
     assert notes.advanced[-1] == 4  # the second attempt begins at round 4
 
 
-def test_without_a_checkpoint_it_begins_anew(data: dict[str, Dataset]) -> None:
+def test_without_a_checkpoint_it_begins_anew(data):
     assert run(Threads(), loses_once(set(), saves=False), data) is None
 
 
-def test_ranks_are_recorded_with_the_number_of_their_attempt(data: dict[str, Dataset]) -> None:
+def test_ranks_are_recorded_with_the_number_of_their_attempt(data):
     found = run(Threads(), RecordedBody(loses_once(set(), saves=False), Ticket(0, "cpu")), data)
     assert [record.attempt for record in found.records] == [1, 1]
 
 
-def test_a_rank_lost_too_often_is_named_with_its_process_and_cause(data: dict[str, Dataset]) -> None:
+def test_a_rank_lost_too_often_is_named_with_its_process_and_cause(data):
     launch = Threads()
 
     def body(rank: Rank) -> None:
@@ -119,7 +116,7 @@ def test_a_rank_lost_too_often_is_named_with_its_process_and_cause(data: dict[st
     assert launch.started == 2
 
 
-def test_no_restart_is_made_where_none_is_allowed(data: dict[str, Dataset]) -> None:
+def test_no_restart_is_made_where_none_is_allowed(data):
     launch = Threads()
     with pytest.raises(WorkerLostError, match=r"each of 1 attempt\(s\)"):
         run(launch, loses_once(set(), saves=False), data, SpmdOptions(max_restarts=0))
@@ -136,7 +133,7 @@ def join_and_freeze(place: RankAssignment, assignment: Assignment) -> None:
 
 
 @pytest.mark.faults
-def test_a_frozen_rank_is_lost_and_a_slow_one_that_gives_signs_of_life_is_not(data: dict[str, Dataset]) -> None:
+def test_a_frozen_rank_is_lost_and_a_slow_one_that_gives_signs_of_life_is_not(data):
     options = SpmdOptions(timeout=3, max_restarts=0)
     with pytest.raises(WorkerLostError, match=r"rank 1 \(one who froze\) .* gave no sign of life for \d+ s"):
         run(Threads({1: join_and_freeze}), lambda rank: rank.gather(None), data, options)
@@ -148,9 +145,7 @@ class XGBoostError(Exception):
 
 
 @pytest.mark.faults
-def test_the_rank_that_fell_silent_is_blamed_and_not_the_one_it_cut_off(
-    data: dict[str, Dataset], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rank_that_fell_silent_is_blamed_and_not_the_one_it_cut_off(data, monkeypatch):
     monkeypatch.setattr(peers, "_GRACE", 0.5)
 
     def body(rank: Rank) -> None:
@@ -160,7 +155,7 @@ def test_the_rank_that_fell_silent_is_blamed_and_not_the_one_it_cut_off(
         run(Threads({1: join_and_freeze}), body, data, SpmdOptions(timeout=60, max_restarts=0))
 
 
-def test_a_collective_call_that_fails_everywhere_is_a_loss_too(data: dict[str, Dataset]) -> None:
+def test_a_collective_call_that_fails_everywhere_is_a_loss_too(data):
     def body(rank: Rank) -> None:
         raise XGBoostError("collective/allreduce: recv failed")
 
@@ -171,7 +166,7 @@ def test_a_collective_call_that_fails_everywhere_is_a_loss_too(data: dict[str, D
 # Failed
 
 
-def test_an_error_of_the_body_is_not_tried_again(data: dict[str, Dataset]) -> None:
+def test_an_error_of_the_body_is_not_tried_again(data):
     launch = Threads()
 
     def body(rank: Rank) -> None:
@@ -183,7 +178,7 @@ def test_an_error_of_the_body_is_not_tried_again(data: dict[str, Dataset]) -> No
     assert launch.started == 1
 
 
-def test_an_error_of_penstock_keeps_its_type_and_place(data: dict[str, Dataset]) -> None:
+def test_an_error_of_penstock_keeps_its_type_and_place(data):
     def body(rank: Rank) -> None:
         raise DataValueError("bad", path="f.parquet", row=3)
 
@@ -192,7 +187,7 @@ def test_an_error_of_penstock_keeps_its_type_and_place(data: dict[str, Dataset])
     assert (caught.value.path, caught.value.row) == ("f.parquet", 3)
 
 
-def test_a_result_that_cannot_travel_is_an_error_and_no_loss(data: dict[str, Dataset]) -> None:
+def test_a_result_that_cannot_travel_is_an_error_and_no_loss(data):
     launch = Threads()
     with pytest.raises(PenstockError, match="lock") as caught:
         run(launch, lambda rank: threading.Lock(), data)
@@ -217,14 +212,14 @@ class Late(Threads):
 
 
 @pytest.mark.faults
-def test_ranks_that_do_not_start_in_time_are_named(data: dict[str, Dataset]) -> None:
+def test_ranks_that_do_not_start_in_time_are_named(data):
     launch = Late()
     with pytest.raises(StageTimeoutError, match=r"1 of 3 rank\(s\) did not start within 2 s: rank 2"):
         run(launch, rows, data, SpmdOptions(start_timeout=2), size=3)
     assert launch.started == 1
 
 
-def test_why_an_engine_gave_up_is_told(data: dict[str, Dataset]) -> None:
+def test_why_an_engine_gave_up_is_told(data):
     with pytest.raises(WorkerLostError, match="the ranks did not start: no worker is left"):
         run(Late(why="no worker is left"), rows, data)
 
@@ -266,7 +261,7 @@ def hangs_up(address: tuple[str, int]) -> None:
         guest.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # a reset, not an orderly end
 
 
-def test_a_stranger_is_not_let_in_and_holds_up_nobody(data: dict[str, Dataset]) -> None:
+def test_a_stranger_is_not_let_in_and_holds_up_nobody(data):
     for visit in (wrong_key, says_nothing, hangs_up):
         launch = Visited(visit=visit)
         assert run(launch, lambda rank: rank.size, data, SpmdOptions(start_timeout=60)) == 2

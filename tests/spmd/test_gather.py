@@ -1,7 +1,5 @@
 """What every rank gives comes to all of them, by way of the coordinator."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,18 +1,14 @@
 """Workers that come while a training runs: when it begins again on them, and from where."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from spmd.rank_threads import Notes, Threads, run
+from spmd.rank_threads import Threads, run
 
 from penstock import stages as st
-from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
 from penstock.errors import InsecureClusterError, UserCodeError
 from penstock.spmd import Rank, SpmdOptions
@@ -30,7 +26,7 @@ def growth(beginning: float, a_round: float, *, size: int = 1, rounds: int = 100
     return found
 
 
-def test_it_begins_again_where_that_is_sooner() -> None:
+def test_it_begins_again_where_that_is_sooner():
     for beginning, a_round, size, room, expected in (
         (5.0, 1.0, 1, 2, 2), (44.0, 1.0, 1, 2, 2), (45.0, 1.0, 1, 2, None),  # half of the 89 s that are left
         (5.0, 1.0, 2, 2, None), (5.0, 1.0, 2, 1, None), (5.0, 1.0, 2, 3, 3), (30.0, 1.0, 2, 3, None),
@@ -40,7 +36,7 @@ def test_it_begins_again_where_that_is_sooner() -> None:
         assert found == expected, (beginning, a_round, size, room)
 
 
-def test_it_goes_on_where_nothing_is_known_of_rounds() -> None:
+def test_it_goes_on_where_nothing_is_known_of_rounds():
     assert growth(5.0, 1.0, rounds=0).size_from(11) is None
     assert growth(5.0, 1.0).size_from(1) is None  # as many as there were when the first was over
     assert Growth(1, 100, lambda: 2, lambda: 0.0).size_from(11) is None
@@ -87,9 +83,7 @@ ELASTIC = SpmdOptions(timeout=60, start_timeout=60, max_restarts=0, elastic=True
 
 
 @pytest.mark.faults
-def test_rounds_that_are_done_are_not_done_again_and_all_ranks_share_the_rows(
-    data: dict[str, Dataset], notes: Notes
-) -> None:
+def test_rounds_that_are_done_are_not_done_again_and_all_ranks_share_the_rows(data, notes):
     launch = Threads()
     size, first, total = run(launch, AddUp(), data, ELASTIC, size=1, room=Room(3))
     assert (size, launch.started, total) == (3, 2, 60 * 45.0)
@@ -99,7 +93,7 @@ def test_rounds_that_are_done_are_not_done_again_and_all_ranks_share_the_rows(
     assert [place.attempt for place in launch.places] == [1, 1, 1]  # and it may still lose as many ranks
 
 
-def test_after_a_loss_it_begins_again_on_the_workers_that_are_left(data: dict[str, Dataset]) -> None:
+def test_after_a_loss_it_begins_again_on_the_workers_that_are_left(data):
     launch = Threads()
 
     def body(rank: Rank) -> int:
@@ -113,13 +107,13 @@ def test_after_a_loss_it_begins_again_on_the_workers_that_are_left(data: dict[st
 
 
 @pytest.mark.thorough
-def test_it_does_not_begin_again_where_no_worker_comes(data: dict[str, Dataset], notes: Notes) -> None:
+def test_it_does_not_begin_again_where_no_worker_comes(data, notes):
     launch = Threads()
     assert run(launch, AddUp(rounds=4), data, ELASTIC, size=1, room=lambda: 1) == (1, 0, 4 * 45.0)
     assert (launch.started, notes.notes) == (1, [])
 
 
-def test_ranks_that_would_open_ports_are_refused_before_there_are_several(data: dict[str, Dataset]) -> None:
+def test_ranks_that_would_open_ports_are_refused_before_there_are_several(data):
     launch = Threads()
     with pytest.raises(InsecureClusterError):
         run(launch, AddUp(opens_ports=True), data, ELASTIC, size=1, room=lambda: 1)
@@ -141,8 +135,8 @@ class EndsAlone:
 @pytest.mark.faults
 @pytest.mark.parametrize(("elastic", "expected"), [(True, 4), (False, None)])
 def test_a_run_that_is_started_again_goes_on_with_another_number_of_ranks_where_it_is_elastic(
-    data: dict[str, Dataset], tmp_path: Path, elastic: bool, expected: int | None
-) -> None:
+    data, tmp_path, elastic, expected
+):
     options = SpmdOptions(timeout=60, start_timeout=60, checkpoint_dir=tmp_path, elastic=elastic)
     with pytest.raises(UserCodeError, match="of one rank"):
         run(Threads(), EndsAlone(), data, options, size=1)
@@ -158,7 +152,7 @@ TRAINERS = [
 
 
 @pytest.mark.thorough
-def test_what_is_learned_is_that_of_one_rank(subtests: pytest.Subtests) -> None:
+def test_what_is_learned_is_that_of_one_rank(subtests):
     draw = np.random.default_rng(5)
     table = pa.table({"a": draw.normal(size=300), "b": draw.normal(size=300), "y": draw.integers(0, 2, 300)})
     rows = LocalEngine(device="cpu").from_arrow(table, fragment_bytes=1000)

@@ -1,7 +1,5 @@
 """A rank of a real training is killed or frozen: all ranks start again, and the model is the undisturbed one."""
 
-from __future__ import annotations
-
 import functools
 import signal
 from dataclasses import dataclass
@@ -34,10 +32,7 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
     return Struck("label", num_boost_round=ROUNDS, max_depth=3, **sampling)
 
 
-pytestmark = [
-    pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank"),
-    pytest.mark.faults,
-]
+pytestmark = [pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank"), pytest.mark.faults]
 
 
 def rows(engine: Engine) -> Dataset:
@@ -63,12 +58,8 @@ def undisturbed(engine: Engine, interval: int, **sampling: float) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.each_value
-@pytest.mark.parametrize(
-    ("interval", "sampling"), [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})]
-)
-def test_a_killed_rank_costs_nothing_but_time(
-    distributed_engine: Engine, engine_notes: list[str], tmp_path: Path, interval: int, sampling: dict[str, float]
-) -> None:
+@pytest.mark.parametrize("interval, sampling", [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})])
+def test_a_killed_rank_costs_nothing_but_time(distributed_engine, engine_notes, tmp_path, interval, sampling):
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=interval, timeout=30)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, **sampling)).fit(
         rows(distributed_engine), options=options
@@ -80,9 +71,7 @@ def test_a_killed_rank_costs_nothing_but_time(
 
 @pytest.mark.slow
 @pytest.mark.one_cluster
-def test_a_frozen_rank_is_found_by_its_silence(
-    distributed_engine: Engine, engine_notes: list[str], tmp_path: Path
-) -> None:
+def test_a_frozen_rank_is_found_by_its_silence(distributed_engine, engine_notes, tmp_path):
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=3, timeout=4)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGSTOP)).fit(rows(distributed_engine), options=options)
     assert trees(model) == undisturbed(distributed_engine, 3)
@@ -91,7 +80,7 @@ def test_a_frozen_rank_is_found_by_its_silence(
 
 @pytest.mark.slow
 @pytest.mark.one_cluster
-def test_a_rank_lost_too_often_is_named_with_its_cause(distributed_engine: Engine, tmp_path: Path) -> None:
+def test_a_rank_lost_too_often_is_named_with_its_cause(distributed_engine, tmp_path):
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=3, max_restarts=1, timeout=30)
     pipeline = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, times=9))
     with pytest.raises(

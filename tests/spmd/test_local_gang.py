@@ -1,7 +1,5 @@
 """Ranks that are threads of a test: they talk as those of a cluster do, and say so when they cannot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

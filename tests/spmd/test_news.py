@@ -1,10 +1,7 @@
 """An engine's own news of a lost rank: it starts the restart, and every loss is in the log, the record and the page."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from spmd.rank_threads import Notes, Threads, run
@@ -33,7 +30,7 @@ class Engine:
         return News(self.problem, lambda: self.now)
 
 
-def test_an_engine_is_asked_once_a_second() -> None:
+def test_an_engine_is_asked_once_a_second():
     engine = Engine()
     news = engine.news()
     for tenth in range(31):
@@ -42,7 +39,7 @@ def test_an_engine_is_asked_once_a_second() -> None:
     assert engine.asked == 4
 
 
-def test_bad_news_waits_a_second_for_what_the_ranks_say_of_it() -> None:
+def test_bad_news_waits_a_second_for_what_the_ranks_say_of_it():
     for grace, seconds in ((1.0, [None, None, "gone", "gone"]), (0.0, ["gone"] * 4)):
         engine = Engine("gone")
         news = engine.news()
@@ -87,18 +84,14 @@ RESTART = "train it: begins again after round 4, on 2 rank(s)"
 
 
 @pytest.mark.thorough
-def test_news_of_a_loss_is_said_and_ends_the_attempt_then_the_restart_is_said(
-    data: dict[str, Dataset], notes: Notes
-) -> None:
+def test_news_of_a_loss_is_said_and_ends_the_attempt_then_the_restart_is_said(data, notes):
     launch = Knowing(notes=notes)
     lose(launch, data)
     assert (launch.started, launch.said, notes.notes) == (2, [1, 2], [LOSS, RESTART])
 
 
 @pytest.mark.thorough
-def test_loss_and_restart_are_in_the_record_in_runs_show_and_on_the_page(
-    data: dict[str, Dataset], tmp_path: Path
-) -> None:
+def test_loss_and_restart_are_in_the_record_in_runs_show_and_on_the_page(data, tmp_path):
     with ps.runs.record(tmp_path, kind="fit") as recording:
         lose(Knowing(), data)
     found = ps.runs.Run.load(recording.path)
@@ -110,14 +103,14 @@ def test_loss_and_restart_are_in_the_record_in_runs_show_and_on_the_page(
     assert RESTART in page
 
 
-def test_a_run_that_loses_nothing_says_nothing_of_losses(data: dict[str, Dataset], tmp_path: Path) -> None:
+def test_a_run_that_loses_nothing_says_nothing_of_losses(data, tmp_path):
     with ps.runs.record(tmp_path, kind="fit") as recording:
         run(Threads(), lambda rank: rank.gather(None), data)
     assert ps.runs.Run.load(recording.path).info["events"] == []
 
 
 @pytest.mark.spark
-def test_what_spark_begins_again_is_news() -> None:
+def test_what_spark_begins_again_is_news():
     from types import SimpleNamespace as Fake
 
     from pyspark import SparkStageInfo

@@ -1,7 +1,5 @@
 """Who is blamed when a rank is lost, on a clock that the test sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe

@@ -1,7 +1,5 @@
 """What listens while a training runs: nothing that another machine can reach, unless it was allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The group that ranks of PyTorch form, also in a process in which one was not formed before."""
 
-from __future__ import annotations
-
 import multiprocessing
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Ranks that form a group of `torch.distributed`: three learn what one does, and a lost one costs nothing but time."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal
@@ -50,7 +48,7 @@ def learned_by_two(engine: Engine) -> dict[str, Any]:
     return learned(engine, SpmdOptions(world_size=2))
 
 
-def test_three_processes_learn_what_one_does() -> None:
+def test_three_processes_learn_what_one_does():
     import torch
 
     alone = learned(LocalEngine(device="cpu"))
@@ -91,9 +89,7 @@ def struck(marker: Path, blow: int) -> st.TorchRegressor:
 @pytest.mark.faults
 @pytest.mark.each_value
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-def test_a_rank_lost_in_the_middle_of_an_epoch_costs_nothing_but_time(
-    distributed_engine: Engine, engine_notes: list[str], tmp_path: Path, blow: signal.Signals
-) -> None:
+def test_a_rank_lost_in_the_middle_of_an_epoch_costs_nothing_but_time(distributed_engine, engine_notes, tmp_path, blow):
     import torch
     from safetensors.torch import load
 

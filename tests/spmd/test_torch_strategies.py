@@ -1,7 +1,5 @@
 """Modules spread over ranks: sharded or cut into a pipeline, they learn what one process learns."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -337,11 +335,7 @@ def test_parts_are_cut_where_shares_of_the_parameters_are_most_equal() -> None:
     widths = [(2, 30), (30, 30), (30, 30), (30, 2), (2, 2), (2, 1)]
     made = nn.Sequential(nn.Dropout(), *(nn.Sequential(nn.Linear(*each), nn.Tanh()) for each in widths))
     parts = [[type(module) for module in part] for part in cut(made, 3)]
-    assert parts == [
-        [nn.Dropout, *[nn.Linear, nn.Tanh] * 2],
-        [nn.Linear, nn.Tanh],
-        [nn.Linear, nn.Tanh] * 3,
-    ]
+    assert parts == [[nn.Dropout, *[nn.Linear, nn.Tanh] * 2], [nn.Linear, nn.Tanh], [nn.Linear, nn.Tanh] * 3]
 
 
 def test_the_stages_of_a_tabular_module_do_what_it_does() -> None:

@@ -1,7 +1,5 @@
 """Databases for the tests: files of SQLite, and a PostgreSQL server of the run, where Debian's is installed."""
 
-from __future__ import annotations
-
 import glob
 import itertools
 import os

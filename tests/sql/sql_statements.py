@@ -1,7 +1,5 @@
 """Statements that make what a test of databases reads."""
 
-from __future__ import annotations
-
 from penstock.io.databases import Database
 
 

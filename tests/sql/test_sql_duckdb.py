@@ -1,14 +1,11 @@
 """DuckDB: its types are Arrow's, one process writes a file, and nobody in that process loses what others write."""
 
-from __future__ import annotations
-
 import datetime as dt
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
@@ -69,7 +66,7 @@ def read(local: Engine, uri: str, query: str = "t") -> list[dict[str, Any]]:
 
 
 @pytest.mark.cpu("cuDF has no times of day")
-def test_types_of_duckdb_are_those_of_arrow(local: Engine, duckdb: str) -> None:
+def test_types_of_duckdb_are_those_of_arrow(local, duckdb):
     columns = ", ".join(f"{value} AS c{place}" for place, (value, *_) in enumerate(TYPES))
     run(duckdb, f"CREATE TABLE t AS SELECT {columns}", "INSERT INTO t (c0) VALUES (NULL)")
     table = local.read_sql("t", duckdb).to_arrow()
@@ -80,7 +77,7 @@ def test_types_of_duckdb_are_those_of_arrow(local: Engine, duckdb: str) -> None:
 
 @pytest.mark.cpu("cuDF has no times of day")
 @pytest.mark.thorough
-def test_rows_of_every_type_are_the_same_to_duckdb_and_come_back_as_they_were(local: Engine, duckdb: str) -> None:
+def test_rows_of_every_type_are_the_same_to_duckdb_and_come_back_as_they_were(local, duckdb):
     start = dt.datetime(2024, 2, 28, 23, 59, 59, 999999)
     columns: dict[str, tuple[pa.DataType, Any]] = {
         "u8": (pa.uint8(), 255),
@@ -108,7 +105,7 @@ def test_rows_of_every_type_are_the_same_to_duckdb_and_come_back_as_they_were(lo
     assert (again.schema, again) == (rows.schema, rows)
 
 
-def test_what_arrow_has_no_place_for_is_refused_by_name(local: Engine, duckdb: str, subtests: pytest.Subtests) -> None:
+def test_what_arrow_has_no_place_for_is_refused_by_name(local, duckdb, subtests):
     run(duckdb, "CREATE TABLE t (y INTEGER)")
     for value, message in (
         ("interval '1 day'", "column 'x' is INTERVAL, which is not read"),
@@ -127,7 +124,7 @@ def test_what_arrow_has_no_place_for_is_refused_by_name(local: Engine, duckdb: s
 
 
 @pytest.mark.thorough
-def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, duckdb: str) -> None:
+def test_rows_are_partitioned_by_bounds_and_none_is_lost(local, duckdb):
     run(
         duckdb,
         "CREATE TABLE t AS SELECT i AS id, CASE WHEN i % 10 = 0 THEN NULL ELSE i END AS k,"
@@ -141,7 +138,7 @@ def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, duckdb: 
         assert sorted(data.to_arrow()["id"].to_pylist()) == list(range(1, 1001))
 
 
-def test_a_file_or_a_table_that_is_not_there_is_named(local: Engine, duckdb: str) -> None:
+def test_a_file_or_a_table_that_is_not_there_is_named(local, duckdb):
     with pytest.raises(MissingInputError, match="there is no file"):
         local.read_sql("t", duckdb)
     run(duckdb, "CREATE TABLE t (x INTEGER)")
@@ -154,7 +151,7 @@ def test_a_file_or_a_table_that_is_not_there_is_named(local: Engine, duckdb: str
 
 
 @pytest.mark.thorough
-def test_who_has_the_file_open_in_this_process_and_penstock_keep_what_each_writes(local: Engine, duckdb: str) -> None:
+def test_who_has_the_file_open_in_this_process_and_penstock_keep_what_each_writes(local, duckdb):
     with connect(path_of(duckdb)) as connection:
         connection.execute("CREATE TABLE mine AS SELECT 1 AS x")
         assert read(local, duckdb, "mine") == [{"x": 1}]
@@ -167,7 +164,7 @@ def test_who_has_the_file_open_in_this_process_and_penstock_keep_what_each_write
 
 
 @pytest.mark.thorough
-def test_rows_are_written_into_the_file_that_they_are_read_from(local: Engine, duckdb: str) -> None:
+def test_rows_are_written_into_the_file_that_they_are_read_from(local, duckdb):
     run(duckdb, "CREATE TABLE t AS SELECT i AS id, i % 7 AS x FROM range(1000) AS r(i)")
     data = local.read_sql("t", duckdb, partition_on="id", partitions=8)
     assert len(data.fragments) == 8
@@ -189,9 +186,7 @@ def another_process(uri: str, read_only: bool) -> Iterator[None]:
 
 
 @pytest.mark.thorough
-def test_a_file_that_another_process_writes_is_refused_and_one_that_it_reads_is_read(
-    local: Engine, duckdb: str
-) -> None:
+def test_a_file_that_another_process_writes_is_refused_and_one_that_it_reads_is_read(local, duckdb):
     data = local.from_arrow(ROWS)
     data.write_sql("t", duckdb)
     with another_process(duckdb, read_only=False):
@@ -208,9 +203,7 @@ def test_a_file_that_another_process_writes_is_refused_and_one_that_it_reads_is_
     assert len(read(local, duckdb)) == 6
 
 
-def test_a_connection_of_this_process_that_only_reads_is_to_be_closed_before_a_write(
-    local: Engine, duckdb: str
-) -> None:
+def test_a_connection_of_this_process_that_only_reads_is_to_be_closed_before_a_write(local, duckdb):
     local.from_arrow(ROWS).write_sql("t", duckdb)
     with connect(path_of(duckdb), read_only=True):
         with pytest.raises(OutputError, match="different configuration") as caught:
@@ -219,7 +212,7 @@ def test_a_connection_of_this_process_that_only_reads_is_to_be_closed_before_a_w
         assert len(read(local, duckdb)) == 3
 
 
-def test_workers_of_a_cluster_read_a_file_and_do_not_write_it(distributed_engine: Engine, duckdb: str) -> None:
+def test_workers_of_a_cluster_read_a_file_and_do_not_write_it(distributed_engine, duckdb):
     table = pa.table({"id": range(100), "x": [[row / 7] for row in range(100)]})
     run(duckdb, "CREATE TABLE t AS SELECT i AS id, [i / 7] AS x FROM range(100) AS r(i)")
     assert distributed_engine.read_sql("t", duckdb, partition_on="id", partitions=3).to_arrow().equals(table)
@@ -228,7 +221,7 @@ def test_workers_of_a_cluster_read_a_file_and_do_not_write_it(distributed_engine
 
 
 @pytest.mark.thorough
-def test_a_merge_leaves_nothing_beside_the_file(local: Engine, duckdb: str, tmp_path: Path) -> None:
+def test_a_merge_leaves_nothing_beside_the_file(local, duckdb, tmp_path):
     local.from_arrow(ROWS).write_sql("main.t", duckdb)
     newer = pa.table({"k": pa.array([2, None]), "s": ["B", "C"]})
     local.from_arrow(newer).write_sql("main.t", duckdb, mode="merge", keys="k")

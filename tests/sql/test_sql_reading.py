@@ -1,21 +1,17 @@
 """Queries of databases as datasets: types, partitions, and what cannot be read."""
 
-from __future__ import annotations
-
 import datetime as dt
 import pickle
 import shutil
 import sqlite3
 import uuid
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from sql_statements import run
 
-from penstock.engines.base import Engine
 from penstock.errors import (
     ConfigError,
     IncompleteInputError,
@@ -59,7 +55,7 @@ TYPES: list[tuple[str, pa.DataType, Any]] = [
 
 
 @pytest.mark.services
-def test_types_of_postgresql_are_those_of_arrow(local: Engine, postgresql: str) -> None:
+def test_types_of_postgresql_are_those_of_arrow(local, postgresql):
     columns = ", ".join(
         f"{value} AS c{place}, NULLIF({value}::text, {value}::text) AS n{place}"
         for place, (value, *_) in enumerate(TYPES)
@@ -71,7 +67,7 @@ def test_types_of_postgresql_are_those_of_arrow(local: Engine, postgresql: str) 
 
 
 @pytest.mark.services
-def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, postgresql: str) -> None:
+def test_rows_are_partitioned_by_bounds_and_none_is_lost(local, postgresql):
     run(
         find_database(postgresql),
         "CREATE TABLE t AS SELECT i AS id, CASE WHEN i % 10 = 0 THEN NULL ELSE i END AS k,"
@@ -88,7 +84,7 @@ def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, postgres
 
 
 @pytest.mark.thorough
-def test_two_reads_give_the_same_order_whichever_columns_they_ask_for(local: Engine, uri: str) -> None:
+def test_two_reads_give_the_same_order_whichever_columns_they_ask_for(local, uri):
     values = ", ".join(f"({(37 * row) % 11}, {(53 * row) % 101})" for row in range(101))
     run(find_database(uri), "CREATE TABLE t (a INTEGER, b INTEGER)", f"INSERT INTO t VALUES {values}")
     data = local.read_sql("t", uri)
@@ -99,7 +95,7 @@ def test_two_reads_give_the_same_order_whichever_columns_they_ask_for(local: Eng
     assert sorted(train + test) == sorted(rows["b"].to_pylist())
 
 
-def test_a_table_that_changed_since_it_was_planned_is_told(local: Engine, sqlite: str) -> None:
+def test_a_table_that_changed_since_it_was_planned_is_told(local, sqlite):
     run(find_database(sqlite), "CREATE TABLE t (x INTEGER)", "INSERT INTO t VALUES (1), (2)")
     data = local.read_sql("t", sqlite)
     run(find_database(sqlite), "INSERT INTO t VALUES (3)")
@@ -107,14 +103,14 @@ def test_a_table_that_changed_since_it_was_planned_is_told(local: Engine, sqlite
         data.to_arrow()
 
 
-def test_names_with_any_characters_are_quoted(local: Engine, uri: str) -> None:
+def test_names_with_any_characters_are_quoted(local, uri):
     run(find_database(uri), """CREATE TABLE "odd ""table" ("a b" INTEGER, "select" INTEGER)""")
     run(find_database(uri), """INSERT INTO "odd ""table" VALUES (1, 2)""")
     assert local.read_sql('odd "table', uri, partition_on="a b").to_arrow().to_pydict() == {"a b": [1], "select": [2]}
 
 
 @pytest.mark.services
-def test_a_type_that_is_not_read_is_refused_by_name(local: Engine, postgresql: str, subtests: pytest.Subtests) -> None:
+def test_a_type_that_is_not_read_is_refused_by_name(local, postgresql, subtests):
     for query, message in (
         ("SELECT 1::money AS x", "column 'x' is money"),
         ("SELECT interval '1 day' AS x", "column 'x' is interval"),
@@ -130,7 +126,7 @@ def test_a_type_that_is_not_read_is_refused_by_name(local: Engine, postgresql: s
 
 
 @pytest.mark.services
-def test_a_declared_type_that_may_not_hold_a_column_is_refused(local: Engine, postgresql: str) -> None:
+def test_a_declared_type_that_may_not_hold_a_column_is_refused(local, postgresql):
     query = "SELECT 1.25::numeric(12, 2) AS m, 7::int8 AS n"
     with pytest.raises(SchemaDriftError, match=r"column 'm' is decimal128\(12, 2\) .* declared double may not hold it"):
         local.read_sql(query, postgresql, schema={"m": "float64"})
@@ -140,7 +136,7 @@ def test_a_declared_type_that_may_not_hold_a_column_is_refused(local: Engine, po
     assert local.read_sql(query, postgresql, schema=wide).to_arrow().to_pydict() == {"m": [Decimal("1.2500")]}
 
 
-def test_columns_of_sqlite_have_the_types_of_all_their_values(local: Engine, sqlite: str) -> None:
+def test_columns_of_sqlite_have_the_types_of_all_their_values(local, sqlite):
     run(find_database(sqlite), "CREATE TABLE t (id INTEGER, late, mixed, day TEXT, unset TEXT)")
     late = ", ".join(
         f"({row}, {'NULL' if row < 1500 else row / 2}, {row if row % 2 else row / 4}, '2024-02-29', NULL)"
@@ -160,7 +156,7 @@ def test_columns_of_sqlite_have_the_types_of_all_their_values(local: Engine, sql
         local.read_sql("SELECT day FROM t", sqlite, schema={"day": "date"}).to_arrow()
 
 
-def test_columns_of_sqlite_without_values_have_their_declared_types(local: Engine, sqlite: str) -> None:
+def test_columns_of_sqlite_without_values_have_their_declared_types(local, sqlite):
     run(find_database(sqlite), "CREATE TABLE blank (i BIGINT, r DOUBLE, t VARCHAR(9), b BLOB, d DATE)")
     declared = [pa.int64(), pa.float64(), pa.string(), pa.binary(), pa.string()]
     for rows in (0, 1):
@@ -170,7 +166,7 @@ def test_columns_of_sqlite_without_values_have_their_declared_types(local: Engin
     assert local.read_sql("SELECT i + 1 AS j FROM blank", sqlite).schema.types == [pa.string()]  # SQLite has none
 
 
-def test_what_is_not_there_is_told(local: Engine, uri: str, tmp_path: Path) -> None:
+def test_what_is_not_there_is_told(local, uri, tmp_path):
     run(find_database(uri), "CREATE TABLE t (x INTEGER, s TEXT)")
     with pytest.raises(MissingInputError, match="nothere"):
         local.read_sql("nothere", uri)
@@ -185,7 +181,7 @@ def test_what_is_not_there_is_told(local: Engine, uri: str, tmp_path: Path) -> N
     assert not (tmp_path / "absent.db").exists()
 
 
-def test_a_password_is_in_no_message_no_repr_and_no_pickle(local: Engine) -> None:
+def test_a_password_is_in_no_message_no_repr_and_no_pickle(local):
     uri = "postgresql://me:hunter2@127.0.0.1:1/shop"
     with pytest.raises(InputError) as caught:
         local.read_sql("t", uri)
@@ -202,7 +198,7 @@ def test_a_password_is_in_no_message_no_repr_and_no_pickle(local: Engine) -> Non
     assert pickle.loads(pickle.dumps(database)).uri == uri
 
 
-def test_without_its_driver_the_extra_is_named(local: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_its_driver_the_extra_is_named(local, monkeypatch, tmp_path):
     for module in ("adbc_driver_postgresql.dbapi", "adbc_driver_sqlite.dbapi"):
         monkeypatch.setitem(__import__("sys").modules, module, None)
     for uri in ("postgresql://me@127.0.0.1:1/shop", f"sqlite:///{tmp_path}/shop.db"):
@@ -211,7 +207,7 @@ def test_without_its_driver_the_extra_is_named(local: Engine, monkeypatch: pytes
         assert "[sql]" in str(caught.value.hint)
 
 
-def test_the_half_of_a_transaction_that_a_killed_writer_left_is_undone(local: Engine, tmp_path: Path) -> None:
+def test_the_half_of_a_transaction_that_a_killed_writer_left_is_undone(local, tmp_path):
     written, left = tmp_path / "a.db", tmp_path / "left.db"
     with sqlite3.connect(written) as connection:
         connection.execute("PRAGMA cache_size = 5")
@@ -228,7 +224,7 @@ def test_the_half_of_a_transaction_that_a_killed_writer_left_is_undone(local: En
     assert local.read_sql("t", f"sqlite:///{left}").count() == 2000
 
 
-def test_a_name_that_a_query_gives_twice_is_refused_and_none_is_renamed(local: Engine, uri: str) -> None:
+def test_a_name_that_a_query_gives_twice_is_refused_and_none_is_renamed(local, uri):
     run(find_database(uri), "CREATE TABLE t (x integer, y integer)", "INSERT INTO t VALUES (1, 2)")
     for query in ("SELECT x, y AS x FROM t;", "SELECT a.x, b.x FROM t a JOIN t b ON a.x = b.x"):
         with pytest.raises(SchemaDriftError, match="column 'x' stands twice"):
@@ -236,9 +232,7 @@ def test_a_name_that_a_query_gives_twice_is_refused_and_none_is_renamed(local: E
     assert local.read_sql('SELECT x, y AS "x:1", y AS x_1 FROM t', uri).columns == ["x", "x:1", "x_1"]
 
 
-def test_names_that_differ_in_capitals_alone_are_one_name_to_sqlite_and_duckdb(
-    local: Engine, sqlite: str, duckdb: str
-) -> None:
+def test_names_that_differ_in_capitals_alone_are_one_name_to_sqlite_and_duckdb(local, sqlite, duckdb):
     for uri in (sqlite, duckdb):
         run(find_database(uri), "CREATE TABLE t (x integer, y integer)")
         with pytest.raises(SchemaDriftError, match="column 'X' stands twice"):

@@ -1,7 +1,5 @@
 """Rows into tables: all of them or none, whatever happens on the way."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import subprocess
@@ -75,7 +73,7 @@ def leftovers(uri: str) -> list[str]:
 
 @pytest.mark.cpu("cuDF has no times of day")
 @pytest.mark.thorough
-def test_every_type_comes_back_to_the_bit_where_it_is_declared(local: Engine, uri: str) -> None:
+def test_every_type_comes_back_to_the_bit_where_it_is_declared(local, uri):
     rows = pa.table({name: pa.array(values, kind) for name, (kind, values) in VALUES.items()})
     result = local.from_arrow(rows).write_sql("t", uri)
     assert (result.rows, result.read) == (3, 3)
@@ -86,7 +84,7 @@ def test_every_type_comes_back_to_the_bit_where_it_is_declared(local: Engine, ur
 
 
 @pytest.mark.services
-def test_types_of_postgresql_are_kept_without_a_declaration(local: Engine, postgresql: str) -> None:
+def test_types_of_postgresql_are_kept_without_a_declaration(local, postgresql):
     kept = ("b", "i16", "i32", "i64", "f32", "f64", "s", "bin", "date", "us", "utc", "time", "dec")
     rows = pa.table({name: pa.array(VALUES[name][1], VALUES[name][0]) for name in kept})
     local.from_arrow(rows).write_sql("t", postgresql)
@@ -94,7 +92,7 @@ def test_types_of_postgresql_are_kept_without_a_declaration(local: Engine, postg
 
 
 @pytest.mark.thorough
-def test_a_table_that_is_there_is_refused_added_to_or_replaced(local: Engine, uri: str) -> None:
+def test_a_table_that_is_there_is_refused_added_to_or_replaced(local, uri):
     data = local.from_arrow(ROWS)
     data.write_sql("t", uri)
     with pytest.raises(OutputExistsError, match="the table t is there already"):
@@ -107,7 +105,7 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(local: Engine, ur
 
 
 @pytest.mark.thorough
-def test_a_merge_that_runs_three_times_gives_the_same_rows_a_null_being_a_key(local: Engine, uri: str) -> None:
+def test_a_merge_that_runs_three_times_gives_the_same_rows_a_null_being_a_key(local, uri):
     local.from_arrow(ROWS).write_sql("t", uri)
     newer = local.from_arrow(pa.table({"k": pa.array([2, None, 4]), "s": ["B", "C", "D"]}))
     for _ in range(3):
@@ -117,7 +115,7 @@ def test_a_merge_that_runs_three_times_gives_the_same_rows_a_null_being_a_key(lo
 
 
 @pytest.mark.thorough
-def test_a_merge_by_two_keys_takes_nulls_in_either(local: Engine, uri: str) -> None:
+def test_a_merge_by_two_keys_takes_nulls_in_either(local, uri):
     keys = [(1, 1), (1, None), (None, 1), (None, None), (2, 2)]
     a, b = (list(column) for column in zip(*keys, strict=True))
     rows = pa.table({"a": pa.array(a, pa.int64()), "b": pa.array(b, pa.int64()), "v": ["old"] * 5})
@@ -130,7 +128,7 @@ def test_a_merge_by_two_keys_takes_nulls_in_either(local: Engine, uri: str) -> N
 
 
 @pytest.mark.thorough
-def test_a_key_that_stands_twice_is_told_and_the_table_is_as_it_was(local: Engine, uri: str) -> None:
+def test_a_key_that_stands_twice_is_told_and_the_table_is_as_it_was(local, uri):
     local.from_arrow(ROWS).write_sql("t", uri)
     twice = local.from_arrow(pa.table({"k": pa.array([None, None], pa.int64()), "s": ["x", "y"]}))
     with pytest.raises(DataValueError, match="2 rows have the key k=None"):
@@ -140,7 +138,7 @@ def test_a_key_that_stands_twice_is_told_and_the_table_is_as_it_was(local: Engin
 
 
 @pytest.mark.thorough
-def test_a_table_that_does_not_hold_the_rows_as_they_are_is_refused(local: Engine, uri: str) -> None:
+def test_a_table_that_does_not_hold_the_rows_as_they_are_is_refused(local, uri):
     data = local.from_arrow(pa.table({"x": [2**40], "y": [0.5]}))
     database = find_database(uri)
     run(database, "CREATE TABLE t (x BIGINT)")
@@ -156,7 +154,7 @@ def test_a_table_that_does_not_hold_the_rows_as_they_are_is_refused(local: Engin
     assert read(local, uri, "SELECT x, y FROM t WHERE z IS NULL") == [{"x": 2**40, "y": 0.5}]
 
 
-def test_what_cannot_be_stored_is_refused(local: Engine, uri: str) -> None:
+def test_what_cannot_be_stored_is_refused(local, uri):
     local.from_arrow(ROWS).write_sql("u", uri)
     with pytest.raises(ConfigError, match=r"column 'x' is duration\[us\], which .* cannot hold"):
         local.from_arrow(pa.table({"x": pa.array([1], pa.duration("us"))})).write_sql("t", uri)
@@ -168,7 +166,7 @@ def test_what_cannot_be_stored_is_refused(local: Engine, uri: str) -> None:
 
 
 @pytest.mark.parametrize("uri", ["sqlite", pytest.param("postgresql", marks=pytest.mark.services)], indirect=True)
-def test_structs_and_nul_characters_are_refused(local: Engine, uri: str) -> None:
+def test_structs_and_nul_characters_are_refused(local, uri):
     with pytest.raises(ConfigError, match=r"column 'x' is struct<a: int64>, which .* cannot hold"):
         local.from_arrow(pa.table({"x": [{"a": 1}]})).write_sql("t", uri)
     with pytest.raises(DataValueError, match="column 's' has a NUL character") as caught:
@@ -178,13 +176,13 @@ def test_structs_and_nul_characters_are_refused(local: Engine, uri: str) -> None
 
 
 @pytest.mark.services
-def test_nanoseconds_that_postgresql_would_cut_off_are_refused(local: Engine, postgresql: str) -> None:
+def test_nanoseconds_that_postgresql_would_cut_off_are_refused(local, postgresql):
     with pytest.raises(DataValueError, match=r"column 't' is timestamp\[ns\], stored as timestamp\[us\]"):
         local.from_arrow(pa.table({"t": pa.array([1001], pa.timestamp("ns"))})).write_sql("t", postgresql)
 
 
 @pytest.mark.thorough
-def test_a_constraint_of_the_table_undoes_the_whole_write(local: Engine, uri: str) -> None:
+def test_a_constraint_of_the_table_undoes_the_whole_write(local, uri):
     run(find_database(uri), "CREATE TABLE t (k BIGINT UNIQUE, s TEXT)", "INSERT INTO t VALUES (2, 'old')")
     with pytest.raises(OutputError, match=r"(?i)unique"):
         local.from_arrow(ROWS).write_sql("t", uri, mode="append")
@@ -193,7 +191,7 @@ def test_a_constraint_of_the_table_undoes_the_whole_write(local: Engine, uri: st
 
 
 @pytest.mark.thorough
-def test_an_append_of_a_run_that_is_done_twice_is_there_once(local: Engine, uri: str) -> None:
+def test_an_append_of_a_run_that_is_done_twice_is_there_once(local, uri):
     data, name = local.from_arrow(ROWS), "scheduled__2024-01-01T00:00:00+00:00 o'clock"
     first = data.write_sql("t", uri, mode="append", run_id=name)
     again = data.write_sql("t", uri, mode="append", run_id=name)
@@ -212,7 +210,7 @@ def test_an_append_of_a_run_that_is_done_twice_is_there_once(local: Engine, uri:
 
 
 @pytest.mark.thorough
-def test_a_run_whose_commit_fails_is_done_again(local: Engine, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_commit_fails_is_done_again(local, uri, monkeypatch):
     def refuse(step: str) -> None:
         if step == "sql-commit":
             raise OutputError("the disk is full")
@@ -227,7 +225,7 @@ def test_a_run_whose_commit_fails_is_done_again(local: Engine, uri: str, monkeyp
 
 
 @pytest.mark.thorough
-def test_a_run_that_another_has_noted_meanwhile_is_refused_whole(local: Engine, uri: str) -> None:
+def test_a_run_that_another_has_noted_meanwhile_is_refused_whole(local, uri):
     data = local.from_arrow(ROWS)
     data.write_sql("t", uri, mode="append", run_id="r")
     with SqlTable(find_database(uri), TableName("t"), ROWS.schema, "append", (), "x", "s").staged() as is_new:
@@ -244,7 +242,7 @@ def target(uri: str, run_id: str = "r1") -> SqlTable:
 
 
 @pytest.mark.thorough
-def test_only_the_rows_of_attempts_that_are_known_are_moved(local: Engine, uri: str) -> None:
+def test_only_the_rows_of_attempts_that_are_known_are_moved(local, uri):
     frame, table = frames.from_arrow(ROWS), target(uri)
     with table.staged():
         table.loader(frame)  # an attempt whose worker was lost
@@ -257,7 +255,7 @@ def test_only_the_rows_of_attempts_that_are_known_are_moved(local: Engine, uri: 
 
 
 @pytest.mark.thorough
-def test_of_two_runs_at_once_one_is_told(local: Engine, uri: str) -> None:
+def test_of_two_runs_at_once_one_is_told(local, uri):
     with target(uri).staged():
         with pytest.raises(CommitConflictError, match="another run is writing t"):
             local.from_arrow(ROWS).write_sql("t", uri)
@@ -266,9 +264,7 @@ def test_of_two_runs_at_once_one_is_told(local: Engine, uri: str) -> None:
     assert not leftovers(uri)
 
 
-def test_what_a_run_that_died_has_staged_goes_with_the_next(
-    local: Engine, sqlite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_that_died_has_staged_goes_with_the_next(local, sqlite, monkeypatch):
     with monkeypatch.context() as patch, target(sqlite, "dead").staged():
         patch.setattr(SqlTable, "_drop_staging", lambda _: None)
     assert len(leftovers(sqlite)) == 1
@@ -296,9 +292,7 @@ ps.LocalEngine(device="cpu").from_arrow(rows, fragment_bytes=1).write_sql("t", s
     ],
     indirect=["uri"],
 )
-def test_a_load_that_is_killed_leaves_the_table_as_it_was_and_the_next_run_cleans_up(
-    local: Engine, uri: str, step: str
-) -> None:
+def test_a_load_that_is_killed_leaves_the_table_as_it_was_and_the_next_run_cleans_up(local, uri, step):
     local.from_arrow(ROWS).write_sql("t", uri)
     killed = subprocess.run(
         [sys.executable, "-c", _KILLED, uri], env={**os.environ, "PENSTOCK_FAILPOINT": step}, check=False
@@ -322,9 +316,7 @@ def wait_for_the_end_of_other_sessions(uri: str) -> None:
 
 
 @pytest.mark.thorough
-def test_rows_that_are_set_aside_are_counted_and_kept_where_a_quarantine_is_named(
-    local: Engine, sqlite: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rows_that_are_set_aside_are_counted_and_kept_where_a_quarantine_is_named(local, sqlite, tmp_path, caplog):
     rows = local.from_arrow(pa.table({"x": [1.0, -1.0, 2.0, -3.0]}))
     model = ps.Pipeline(st.Expect("x > 0", action="quarantine")).fit(rows)
     result = model.transform(rows).write_sql("t", sqlite, quarantine=tmp_path / "aside")
@@ -346,7 +338,7 @@ def write_checked(local: Engine, uri: str, place: Path, numbers: list[int], **op
 
 
 @pytest.mark.thorough
-def test_rows_that_are_set_aside_are_not_lost_when_the_commit_fails(local: Engine, sqlite: str, tmp_path: Path) -> None:
+def test_rows_that_are_set_aside_are_not_lost_when_the_commit_fails(local, sqlite, tmp_path):
     aside = tmp_path / "aside"
     write_checked(local, sqlite, aside, [1, -1])
     with pytest.raises(DataValueError, match="2 rows have the key k=2"):
@@ -368,9 +360,7 @@ checked.write_sql("t", sys.argv[1], mode="overwrite", quarantine=sys.argv[2])
 
 
 @pytest.mark.faults
-def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_commit(
-    local: Engine, sqlite: str, tmp_path: Path
-) -> None:
+def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_commit(local, sqlite, tmp_path):
     aside = tmp_path / "aside"
     write_checked(local, sqlite, aside, [1, -1])
     environment = {**os.environ, "PENSTOCK_FAILPOINT": "sql-commit"}
@@ -380,9 +370,7 @@ def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_c
 
 
 @pytest.mark.thorough
-def test_rows_of_a_table_are_written_to_files_and_models_are_fitted_on_them(
-    local: Engine, sqlite: str, tmp_path: Path
-) -> None:
+def test_rows_of_a_table_are_written_to_files_and_models_are_fitted_on_them(local, sqlite, tmp_path):
     rows = pa.table({"x": [float(row) for row in range(50)], "y": [2.0 * row for row in range(50)]})
     local.from_arrow(rows).write_sql("t", sqlite)
     data = local.read_sql("t", sqlite)
@@ -393,7 +381,7 @@ def test_rows_of_a_table_are_written_to_files_and_models_are_fitted_on_them(
 
 
 @pytest.mark.services
-def test_a_schema_of_the_database_is_named_before_a_dot(local: Engine, postgresql: str) -> None:
+def test_a_schema_of_the_database_is_named_before_a_dot(local, postgresql):
     run(find_database(postgresql), "DROP SCHEMA IF EXISTS sales CASCADE", "CREATE SCHEMA sales")
     for mode in ("error", "append"):
         local.from_arrow(ROWS).write_sql("sales.t", postgresql, mode=mode)
@@ -401,11 +389,9 @@ def test_a_schema_of_the_database_is_named_before_a_dot(local: Engine, postgresq
 
 
 @pytest.mark.thorough
-def test_many_fragments_come_back_as_they_were(local: Engine, uri: str) -> None:
+def test_many_fragments_come_back_as_they_were(local, uri):
     rows = 20_000
-    table = pa.table(
-        {"id": range(rows), "x": [row / 7 for row in range(rows)], "s": [f"s{row % 97}" for row in range(rows)]}
-    )
+    table = pa.table({"id": range(rows), "x": [i / 7 for i in range(rows)], "s": [f"s{i % 97}" for i in range(rows)]})
     data = local.from_arrow(table, fragment_bytes=rows * row_bytes(table.schema) // 8)
     assert len(data.fragments) >= 8
     assert data.write_sql("t", uri).rows == rows
@@ -414,7 +400,7 @@ def test_many_fragments_come_back_as_they_were(local: Engine, uri: str) -> None:
     assert again.to_arrow().equals(table)
 
 
-def test_workers_of_a_cluster_load_and_read_by_themselves(distributed_engine: Engine, sqlite: str) -> None:
+def test_workers_of_a_cluster_load_and_read_by_themselves(distributed_engine, sqlite):
     table = pa.table({"id": range(100), "x": [row / 7 for row in range(100)]})
     data = distributed_engine.from_arrow(table, fragment_bytes=25 * row_bytes(table.schema))
     assert data.write_sql("t", sqlite).rows == 100

@@ -1,7 +1,5 @@
 """A stage or statistic of one's own that breaks its contract is refused in words that name it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

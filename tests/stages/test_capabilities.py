@@ -1,7 +1,5 @@
 """What only some stages can do is found by the methods that a stage has, whatever it is derived from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import narwhals as nw

@@ -1,7 +1,5 @@
 """A column of one value is named in the fit report by the stages that make nothing of it, and in the saved model."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

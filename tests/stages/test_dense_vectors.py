@@ -1,7 +1,5 @@
 """Dense vectors among the columns of numbers of stages: lists of one length stand for their elements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -276,9 +274,7 @@ def test_onnx_has_an_input_for_a_vector(local, subtests):
             model = ps.Pipeline(*stages).fit(local.from_arrow(TABLE))
             names = list(model.output_columns)
             graph = model.to_onnx(columns=names)
-            inputs = {
-                each.name: [size.dim_value for size in each.type.tensor_type.shape.dim] for each in graph.graph.input
-            }
+            inputs = {each.name: [n.dim_value for n in each.type.tensor_type.shape.dim] for each in graph.graph.input}
             assert inputs["v"] == [0, SIZE]
             session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
             given = {"v": VALUES, "x": TABLE["x"].to_numpy()[:, None]}
@@ -291,8 +287,7 @@ def test_onnx_has_an_input_for_a_vector(local, subtests):
 
 def test_an_assembler_takes_vectors_and_a_slicer_gives_them_back(local):
     parts = ps.Pipeline(
-        st.VectorAssembler(["v", "x"], output="all"),
-        st.VectorSlicer("all", indices=[SIZE, 1, 0], output="some"),
+        st.VectorAssembler(["v", "x"], output="all"), st.VectorSlicer("all", indices=[SIZE, 1, 0], output="some")
     ).fit(local.from_arrow(TABLE))
     found = transformed(parts, local, TABLE, "all", "some")
     expected = np.column_stack([VALUES, TABLE["x"].to_numpy()])

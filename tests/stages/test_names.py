@@ -1,7 +1,5 @@
 """The names of `penstock.stages`."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,6 +1,4 @@
-"""What the comparisons with MLlib need, and rows in several files."""
-
-from __future__ import annotations
+"""Rows in several files."""
 
 from typing import Any
 
@@ -10,14 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 ROWS = 900
-
-
-@pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest, engines: Any) -> Any:
-    """The Spark session of the run."""
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Fingerprints: equal for equal values in any process, and different for all others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """States of fragments that are kept: what is read again, and that no result depends on it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

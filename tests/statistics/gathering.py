@@ -1,16 +1,17 @@
 """Statistics gathered over partitions, for tests."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect
 import itertools
 import pkgutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import narwhals as nw
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,6 +22,16 @@ from penstock.statistics import State, Statistic
 
 Part = pa.Table | Mapping[str, Any]
 """The rows of a partition: a table, or columns by name."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """The integers of a column, as statistics of keys take them."""
+
+    columns: tuple[str, ...] = ("key",)
+
+    def values(self, frame: nw.DataFrame[Any]) -> np.ndarray:
+        return frame["key"].to_numpy()
 
 
 @functools.cache

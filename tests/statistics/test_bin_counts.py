@@ -1,7 +1,5 @@
 """Counts of fixed bins, and of known values: NumPy and Polars say the same, whatever the partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -36,9 +34,7 @@ def test_bins_are_those_of_a_histogram(kind):
     table = pa.table({"x": pa.array(values, mask=np.arange(3000) % 11 == 0)})
     found = in_parts(BinCounts(("x",), (tuple(edges.tolist()),)), table, 7)["x"]
     kept = numbers[np.arange(3000) % 11 != 0]
-    expected = [
-        np.sum((kept > low) & (kept <= high)) for low, high in zip([-np.inf, *edges], [*edges, np.inf], strict=True)
-    ]
+    expected = [np.sum((kept > a) & (kept <= b)) for a, b in zip([-np.inf, *edges], [*edges, np.inf], strict=True)]
     assert found.bins.tolist() == expected
     assert (found.rows, found.nulls, found.min, found.max) == (3000, 273, kept.min(), kept.max())
     # Of numbers far from zero NumPy's own two-pass variance has about twelve digits.

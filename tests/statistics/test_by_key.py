@@ -1,7 +1,5 @@
 """Statistics by key: those of the rows of each key alone, and products of all keys at once as NumPy has them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """What is gathered for each value is the same to the bit in one table, in shards and in parts that are merged apart."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -77,9 +77,7 @@ def test_sums_are_those_of_the_rows_of_each_cell():
     sums = {"weight": RNG.random(500), "squares": values * values}
     cells = finish_cells(state_of(values, 20, sums))
     for name, terms in sums.items():
-        held = [
-            terms[(values >= low) & (values < high)].sum() for low, high in zip(cells.lower, cells.upper, strict=True)
-        ]
+        held = [terms[(values >= a) & (values < b)].sum() for a, b in zip(cells.lower, cells.upper, strict=True)]
         assert cells.sums[name] == pytest.approx(held, rel=1e-13)
 
 

@@ -1,7 +1,5 @@
 """Checks of values: how many rows break each rule, counted in one go, and refused by the first that some do."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

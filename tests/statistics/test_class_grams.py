@@ -1,7 +1,5 @@
 """Products by class, and fourth moments, against NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gathering import cut, gathered

@@ -1,7 +1,5 @@
 """Log loss and top-k accuracy against scikit-learn, closed forms and loops in plain Python."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

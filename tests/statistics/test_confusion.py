@@ -1,7 +1,5 @@
 """Confusion matrices against scikit-learn, closed forms and counting by hand, in whatever parts the rows come."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Contingencies against pandas' cross tabulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

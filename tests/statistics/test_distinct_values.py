@@ -1,13 +1,18 @@
-"""Different values in memory of a fixed size against counts by hand: exact while few, bounded beyond."""
+"""Different and frequent values in memory of a fixed size against counts by hand: exact while few, bounded then."""
 
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from gathering import gathered
+from gathering import gathered, states_of
+from hypothesis import given
+from hypothesis import strategies as st
 
+from penstock import frames
 from penstock.statistics.distinct.distinct_values import DistinctValues
+from penstock.statistics.distinct.frequent_items import FrequentItems
+from penstock.statistics.distinct.hyperloglog import ERROR, DistinctCounts
 
 
 def summary(*parts, size=10_000):
@@ -67,3 +72,105 @@ def test_strings_have_ends_and_lengths():
 
 def test_numbers_have_no_lengths():
     assert summary([1, 2]).length is summary([1, 2]).first is None
+
+
+COUNTS = DistinctCounts(("x",))
+
+
+def state_of(column):
+    return COUNTS.summarise(frames.from_arrow(pa.table({"x": column})))
+
+
+def distinct(column):
+    return COUNTS.finish(state_of(column))["x"].distinct
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.float64()], ids=str)
+def test_estimates_are_within_four_standard_errors(kind):
+    for count in (0, 1, 10, 1000, 20_000, 60_000, 300_000):
+        assert distinct(pa.array(np.arange(count)).cast(kind)) == pytest.approx(count, rel=4 * ERROR)
+
+
+@pytest.mark.thorough
+def test_errors_of_many_estimates_are_as_large_as_told_and_centred():
+    errors = np.array([distinct(pa.array(np.arange(50_000) + 10**6 * run)) / 50_000 - 1 for run in range(40)])
+    assert abs(errors.mean()) < 4 * ERROR / np.sqrt(40)
+    assert errors.std() < 1.5 * ERROR
+
+
+def test_values_of_every_type_count_and_nulls_do_not(subtests):
+    for column, count, values in [
+        (pa.array([True, False, None, True]), 2, 3),
+        (pa.array([0.0, -0.0]), 1, 2),
+        (pa.array([1, 2, 2], pa.int32()).cast(pa.date32()), 2, 3),
+        (pa.array([["a", "b"], None, ["b", None]]), 2, 3),
+        (pa.array([None, None], pa.string()), 0, 0),
+    ]:
+        with subtests.test(kind=column.type):
+            found = COUNTS.finish(state_of(column))["x"]
+            assert (round(found.distinct), found.values) == (count, values)
+
+
+def test_the_width_is_that_of_the_values_in_memory():
+    for column, width in [(pa.array(["ab", "abcd"]), 7), (pa.array([1, 2], pa.int16()), 2)]:
+        assert COUNTS.finish(state_of(column))["x"].width == width
+
+
+def test_full_registers_are_corrected_by_the_series_of_ertl():
+    state = {"registers": bytes([51] * 2**12 + [50] * (3 * 2**12)), "values": 0, "hashed": 0, "bytes": 0}
+    tau = (0.25 - sum((1 - 0.75 ** (0.5**k)) ** 2 * 0.5**k for k in range(1, 60))) / 3
+    expected = 2.0 ** (14 + 50) / (2 * np.log(2) * (tau + 0.75))
+    assert COUNTS.finish({"x": state})["x"].distinct == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_state_has_one_size():
+    few, many = (len(state_of(pa.array(range(count)))["x"]["registers"]) for count in (10, 9999))
+    assert few == many == 2**14
+
+
+RNG = np.random.default_rng(11)
+
+
+def sketch(size, *columns):
+    return gathered(FrequentItems(("x",), size), *({"x": column} for column in columns))["x"]
+
+
+def counts(found):
+    return dict(zip(found.table["value"].to_pylist(), found.table["count"].to_pylist(), strict=True))
+
+
+@pytest.mark.thorough
+@given(st.lists(st.lists(st.none() | st.sampled_from("abcdefghij")), min_size=1, max_size=9), st.integers(1, 8))
+def test_counts_are_too_low_by_no_more_than_is_told(partitions, size):
+    found = sketch(size, *(pa.array(part, pa.string()) for part in partitions))
+    real = Counter(value for part in partitions for value in part if value is not None)
+    known = counts(found)
+    assert len(known) <= size
+    assert found.error <= real.total() / (size + 1)
+    assert all(known.get(value, 0) <= count <= known.get(value, 0) + found.error for value, count in real.items())
+    assert (found.total, found.nulls) == (real.total(), sum(part.count(None) for part in partitions))
+
+
+def test_few_values_are_counted_exactly():
+    columns = [pa.array(RNG.integers(0, 50, 1000)) for _ in range(5)]
+    found = sketch(50, *columns)
+    assert found.error == 0
+    assert counts(found) == Counter(value for column in columns for value in column.to_pylist())
+
+
+@pytest.mark.thorough
+def test_the_head_of_a_long_tail_is_found_in_order():
+    values = RNG.zipf(1.5, 200_000)
+    found = sketch(2000, *(pa.array(part) for part in np.array_split(values, 20)))
+    assert found.top(20).table["value"].to_pylist() == [value for value, _ in Counter(values.tolist()).most_common(20)]
+
+
+def test_states_do_not_grow():
+    items = FrequentItems(("x",), 100)
+    states = states_of(items, *({"x": range(n, n + 5000)} for n in range(3)))
+    assert all(state["x"]["table"].num_rows <= 100 for state in [*states, items.merge(states)])
+
+
+def test_the_type_of_the_values_is_kept():
+    found = sketch(1, pa.array([1, 1, 2], pa.int16()))
+    assert found.table.schema == pa.schema({"value": pa.int16(), "count": pa.int64()})

@@ -1,7 +1,5 @@
 """How far two samples are apart: closed forms and scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

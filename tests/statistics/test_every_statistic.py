@@ -1,20 +1,17 @@
 """Every statistic of the library, discovered: one result for any row order, partitions and merges."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from gathering import by_name, cut, discovered, gathered, states_of
+from gathering import Value, by_name, cut, discovered, gathered, states_of
 
 from penstock import frames
 from penstock.dataset.state_cache.state_files import decode, encode
@@ -62,14 +59,6 @@ def table() -> pa.Table:
         ROW: np.arange(ROWS),
     }
     return pa.table(columns)
-
-
-@dataclass(frozen=True)
-class Value:
-    columns: tuple[str, ...] = ("key",)
-
-    def values(self, frame: nw.DataFrame[Any]) -> np.ndarray:
-        return frame["key"].to_numpy()
 
 
 POINTS = ("class", "x", "y", "w")

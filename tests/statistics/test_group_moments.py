@@ -1,7 +1,5 @@
 """Moments and extremes by group against pandas, however the rows are cut."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

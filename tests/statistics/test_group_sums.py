@@ -1,7 +1,5 @@
 """GroupSums against sums in fractions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

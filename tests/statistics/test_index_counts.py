@@ -1,7 +1,5 @@
 """How often indices occur in sparse vectors, against NumPy's own counts of the elements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,32 +1,19 @@
 """Keys are counted by class one by one, or in ranges that do not depend on how rows are partitioned."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
-import numpy as np
 import pyarrow as pa
 import pytest
-from gathering import gathered
+from gathering import Value, gathered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.statistics.key_counts import KeyCounts, KeyTable
 
 ROW = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2**64 - 1) | st.integers(0, 300))
-
-
-@dataclass(frozen=True)
-class Value:
-    columns: tuple[str, ...] = ("key",)
-
-    def values(self, frame: nw.DataFrame[Any]) -> np.ndarray:
-        return frame["key"].to_numpy()
 
 
 def table_of(statistic: KeyCounts, *partitions: Sequence[tuple[str | None, int]]) -> KeyTable:

@@ -1,7 +1,5 @@
 """Cells of logarithms: one for each value, or as many as are allowed, whatever the partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gathering import gathered

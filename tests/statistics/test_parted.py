@@ -1,7 +1,5 @@
 """BeforeAfter: the statistics of each part are those of its rows alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """A statistic of one's own has four methods, and is gathered like others beside those that are merged in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -54,9 +54,7 @@ def of_one(ranked, labels, k):
 
 def by_hand(predictions, labels, weights, k):
     found = [of_one(ranked, truth, k) for ranked, truth in zip(predictions, labels, strict=True)]
-    return {
-        name: fsum(w * one[name] for w, one in zip(weights, found, strict=True)) / fsum(weights) for name in MEASURES
-    }
+    return {name: fsum(w * x[name] for w, x in zip(weights, found, strict=True)) / fsum(weights) for name in MEASURES}
 
 
 def measures(found):

@@ -1,7 +1,5 @@
 """Values that statistics refuse, with column, number and rows, and options that they refuse before they read rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf, nan

@@ -1,7 +1,5 @@
 """Statistics of sparse vectors: bounds and sums by index, whatever the partitions, and rows that hold no vector."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw

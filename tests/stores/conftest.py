@@ -1,7 +1,5 @@
 """Places that outputs are written to: a disk, a store in memory, and S3 as moto serves it, once a run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A store of the tests on a disk, which processes share, and which fails when a test says so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

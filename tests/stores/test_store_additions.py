@@ -1,7 +1,5 @@
 """Writes that add to an output in a store do what they do on a disk."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

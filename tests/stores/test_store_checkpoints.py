@@ -1,7 +1,5 @@
 """Checkpoints in a store: the old one or the new one, whatever is cut off; a fit goes on from there."""
 
-from __future__ import annotations
-
 import errno
 
 import pyarrow as pa
@@ -22,7 +20,7 @@ def kept(place: Place, key: str = "key") -> CheckpointStore:
     return CheckpointStore(place.url, key, place.options)
 
 
-def test_the_last_one_counts_for_another_process_and_another_training_does_not_see_it(store: Place) -> None:
+def test_the_last_one_counts_for_another_process_and_another_training_does_not_see_it(store):
     assert kept(store).load() is None
     with kept(store) as checkpoints:
         for rounds in (3, 6, 9, 12):
@@ -39,7 +37,7 @@ def test_the_last_one_counts_for_another_process_and_another_training_does_not_s
     assert store.files() == {}
 
 
-def test_a_save_that_is_cut_off_anywhere_keeps_the_one_before(memory: Place) -> None:
+def test_a_save_that_is_cut_off_anywhere_keeps_the_one_before(memory):
     checkpoints = kept(memory)
     checkpoints.save(Checkpoint(3, b"old"))
     (old,) = memory.files()
@@ -51,9 +49,7 @@ def test_a_save_that_is_cut_off_anywhere_keeps_the_one_before(memory: Place) -> 
         assert kept(memory).load() == Checkpoint(3, b"old")
 
 
-def test_a_store_that_refuses_a_save_is_told_and_keeps_the_one_before(
-    shelf: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_refuses_a_save_is_told_and_keeps_the_one_before(shelf, monkeypatch):
     checkpoints = kept(shelf)
     checkpoints.save(Checkpoint(3, b"old"))
 
@@ -71,7 +67,7 @@ class Stopped(Exception):
     pass
 
 
-def test_a_fit_goes_on_from_a_store_to_the_same_model(memory_or_s3: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_goes_on_from_a_store_to_the_same_model(memory_or_s3, monkeypatch):
     data = ps.LocalEngine(device="cpu").from_arrow(
         pa.table({"x": [float(i % 17) for i in range(200)], "y": [i % 2 for i in range(200)]})
     )

@@ -1,7 +1,5 @@
 """Datasets written to a disk, to memory and to S3: one body of checks, since they all promise the same."""
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +54,7 @@ def read(place: Place, name: str = "out", engine: Engine | None = None) -> pa.Ta
     return engine.read_parquet(place.at(name), storage_options=place.options).to_arrow()
 
 
-def test_what_is_written_is_read_again_to_the_bit(local: Engine, data: Dataset, place: Place) -> None:
+def test_what_is_written_is_read_again_to_the_bit(local, data, place):
     for format in ("parquet", "csv", "json_lines"):
         write(data, place, format, format=format)
         again = local.read(format, place.at(format), schema=TABLE.schema, storage_options=place.options)
@@ -64,13 +62,13 @@ def test_what_is_written_is_read_again_to_the_bit(local: Engine, data: Dataset, 
 
 
 @pytest.mark.services
-def test_an_engine_with_workers_writes_to_a_store_and_reads_it_again(distributed_engine: Engine, s3: Place) -> None:
+def test_an_engine_with_workers_writes_to_a_store_and_reads_it_again(distributed_engine, s3):
     write(distributed_engine.from_arrow(TABLE, fragment_bytes=4000), s3)
     assert read(s3, engine=distributed_engine) == TABLE
     assert read(s3) == TABLE
 
 
-def test_a_second_write_is_refused_and_changes_nothing(data: Dataset, place: Place) -> None:
+def test_a_second_write_is_refused_and_changes_nothing(data, place):
     write(data, place)
     before = place.files()
     with pytest.raises(OutputExistsError, match="exists and holds the output of run") as caught:
@@ -79,7 +77,7 @@ def test_a_second_write_is_refused_and_changes_nothing(data: Dataset, place: Pla
     assert place.files() == before
 
 
-def test_an_overwrite_leaves_nothing_of_the_old_output(data: Dataset, place: Place) -> None:
+def test_an_overwrite_leaves_nothing_of_the_old_output(data, place):
     write(data, place)
     old = place.files()
     run = write(data.filter(nw.col("x") > 50), place, overwrite=True)
@@ -90,7 +88,7 @@ def test_an_overwrite_leaves_nothing_of_the_old_output(data: Dataset, place: Pla
     assert read(place)["x"].to_pylist() == [value for value in TABLE["x"].to_pylist() if value and value > 50]
 
 
-def test_what_has_no_manifest_is_not_replaced_even_if_asked(data: Dataset, place: Place) -> None:
+def test_what_has_no_manifest_is_not_replaced_even_if_asked(data, place):
     place.put("out/notes.txt", b"of somebody")
     with pytest.raises(OutputExistsError, match="holds no manifest") as caught:
         write(data, place, overwrite=True)
@@ -99,7 +97,7 @@ def test_what_has_no_manifest_is_not_replaced_even_if_asked(data: Dataset, place
 
 
 @pytest.mark.thorough
-def test_rows_set_aside_lie_beside_and_go_with_the_next_run_that_has_none(data: Dataset, place: Place) -> None:
+def test_rows_set_aside_lie_beside_and_go_with_the_next_run_that_has_none(data, place):
     clean = ps.Pipeline(st.Expect("x is None or x < 90", action="quarantine")).fit(data).transform(data)
     result = clean.write(place.at("out"), storage_options=place.options)
     assert result.quarantine == place.at("out.quarantine")
@@ -109,7 +107,7 @@ def test_rows_set_aside_lie_beside_and_go_with_the_next_run_that_has_none(data: 
     assert not [name for name in place.files() if name.startswith("out.quarantine")]
 
 
-def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(data: Dataset, place: Place) -> None:
+def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(data, place):
     write(data, place)
     before = place.files()
 
@@ -124,9 +122,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(data: Dataset
     assert read(place) == TABLE
 
 
-def test_an_output_that_is_not_as_its_manifest_says_is_refused(
-    data: Dataset, place: Place, subtests: pytest.Subtests
-) -> None:
+def test_an_output_that_is_not_as_its_manifest_says_is_refused(data, place, subtests):
     for damage in ("missing", "shorter", "other"):
         write(data, place, damage)
         parts = sorted(name for name in place.files() if name.startswith(damage) and name.endswith(".parquet"))
@@ -145,7 +141,7 @@ def test_an_output_that_is_not_as_its_manifest_says_is_refused(
         read(place)
 
 
-def test_parts_of_a_run_at_work_are_no_rows_yet(data: Dataset, store: Place) -> None:
+def test_parts_of_a_run_at_work_are_no_rows_yet(data, store):
     write(data, store)
     later = output_directory(store.at("out"), overwrite=True, run_id="later", storage_options=store.options)
     with OutputCommit(later):
@@ -163,7 +159,7 @@ def test_parts_of_a_run_at_work_are_no_rows_yet(data: Dataset, store: Place) -> 
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data: Dataset, local: Engine, store: Place) -> None:
+def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data, local, store):
     write(data, store)
     other = local.from_arrow(TABLE.slice(0, 100), fragment_bytes=2000)
     done = threading.Event()
@@ -188,7 +184,7 @@ def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data: Dataset, loc
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_of_two_writers_at_once_one_wins_and_the_other_is_told(data: Dataset, local: Engine, store: Place) -> None:
+def test_of_two_writers_at_once_one_wins_and_the_other_is_told(data, local, store):
     tables = [TABLE.slice(0, 50), TABLE.slice(50, 70)]
     write(data, store)
     for turn in range(5):
@@ -213,7 +209,7 @@ def test_of_two_writers_at_once_one_wins_and_the_other_is_told(data: Dataset, lo
     assert store.files().keys() == listed | {"out/_manifest.json"}
 
 
-def test_an_output_in_its_own_input_is_refused(local: Engine, data: Dataset, place: Place) -> None:
+def test_an_output_in_its_own_input_is_refused(local, data, place):
     write(data, place)
     again = local.read_parquet(place.at("out"), storage_options=place.options)
     for name in ("out", "out/inner") if place.url.startswith("/") else ("out",):
@@ -221,14 +217,14 @@ def test_an_output_in_its_own_input_is_refused(local: Engine, data: Dataset, pla
             write(again, place, name, overwrite=True)
 
 
-def test_a_url_that_cannot_be_an_output_is_refused_before_any_work(data: Dataset) -> None:
+def test_a_url_that_cannot_be_an_output_is_refused_before_any_work(data):
     for url in ("s3://bucket", "memory://", "zip://a::memory://b/c", "nosuch://b/c"):
         with pytest.raises(ConfigError):
             data.write(url)
 
 
 @pytest.mark.services
-def test_a_bucket_that_is_not_there_is_not_made(data: Dataset, s3: Place) -> None:
+def test_a_bucket_that_is_not_there_is_not_made(data, s3):
     missing = Place("s3://penstock-no-such-bucket/x", s3.options)
     with pytest.raises(OutputError, match="bucket does not exist") as caught:
         write(data, missing)
@@ -237,7 +233,7 @@ def test_a_bucket_that_is_not_there_is_not_made(data: Dataset, s3: Place) -> Non
     assert names == [BUCKET]
 
 
-def test_runs_that_append_at_once_both_come_through(data: Dataset, local: Engine, place: Place) -> None:
+def test_runs_that_append_at_once_both_come_through(data, local, place):
     write(data, place, mode="append")
     together = threading.Barrier(2)
 

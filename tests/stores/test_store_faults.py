@@ -1,7 +1,5 @@
 """A store that refuses, slows down or fails in the middle: asked again, then told, and nothing visible has changed."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -49,7 +47,7 @@ def slow_down(*, until: Callable[[int, str], bool]) -> Callable[[int, str], None
     return fail
 
 
-def test_a_store_that_fails_for_a_moment_is_asked_again(data: Dataset, shelf: Place, pauses: list[float]) -> None:
+def test_a_store_that_fails_for_a_moment_is_asked_again(data, shelf, pauses):
     Shelf.fail = slow_down(until=lambda number, _: number % 7 > 1)
     data.write(shelf.at("out"))
     Shelf.fail = None
@@ -57,7 +55,7 @@ def test_a_store_that_fails_for_a_moment_is_asked_again(data: Dataset, shelf: Pl
     assert set(pauses) >= {0.2, 0.8}  # threads of a server may sleep, too
 
 
-def test_an_upload_that_is_cut_off_is_done_again(data: Dataset, shelf: Place) -> None:
+def test_an_upload_that_is_cut_off_is_done_again(data, shelf):
     cut: set[int] = set()
 
     def fail(number: int, name: str) -> None:
@@ -73,9 +71,7 @@ def test_an_upload_that_is_cut_off_is_done_again(data: Dataset, shelf: Place) ->
     assert not [name for name in shelf.files() if ".penstock" in name]
 
 
-def test_a_store_that_does_not_answer_any_more_is_told_in_its_own_words(
-    data: Dataset, shelf: Place, pauses: list[float]
-) -> None:
+def test_a_store_that_does_not_answer_any_more_is_told_in_its_own_words(data, shelf, pauses):
     data.write(shelf.at("out"))
     before, secret = shelf.read("out/_manifest.json"), "hunter2-of-the-tests"
     for first in (1, 9, 15):
@@ -91,9 +87,7 @@ def test_a_store_that_does_not_answer_any_more_is_told_in_its_own_words(
 
 
 @pytest.mark.thorough
-def test_whatever_request_a_store_fails_from_the_output_is_old_or_new_and_the_next_run_leaves_nothing(
-    local: Engine, shelf: Place
-) -> None:
+def test_whatever_request_a_store_fails_from_the_output_is_old_or_new_and_the_next_run_leaves_nothing(local, shelf):
     old, new = TABLE, TABLE.slice(0, 50)
     local.from_arrow(old).write(shelf.at("out"))
     outcomes = []
@@ -118,14 +112,14 @@ def test_whatever_request_a_store_fails_from_the_output_is_old_or_new_and_the_ne
     assert outcomes[-1] == (False, True)
 
 
-def test_what_another_has_written_meanwhile_is_not_replaced(memory: Place) -> None:
+def test_what_another_has_written_meanwhile_is_not_replaced(memory):
     store = store_at(memory.at("record"))
     assert store.replace(store.path, b"first", None)
     assert not store.replace(store.path, b"late", None)
     assert memory.read("record") == b"first"
 
 
-def test_what_a_store_refuses_is_not_asked_again(data: Dataset, shelf: Place, pauses: list[float]) -> None:
+def test_what_a_store_refuses_is_not_asked_again(data, shelf, pauses):
     def fail(number: int, name: str) -> None:
         if name == "put_file":
             raise PermissionError(errno.EACCES, "Access Denied")
@@ -139,7 +133,7 @@ def test_what_a_store_refuses_is_not_asked_again(data: Dataset, shelf: Place, pa
 
 
 @pytest.mark.services
-def test_large_parts_are_uploaded_to_s3_in_several_pieces(s3: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_parts_are_uploaded_to_s3_in_several_pieces(s3, monkeypatch):
     filesystem, _ = s3._filesystem()
     calls: list[str] = []
     call = filesystem._call_s3

@@ -1,7 +1,5 @@
 """SIGKILL at every step of a commit of three outputs in a store: after the next run all are old or all are new."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -69,7 +67,7 @@ def enter(place: Place, name: str = "rows") -> None:
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_the_next(run: Run, shelf: Place) -> None:
+def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_the_next(run, shelf):
     seen = set()
     for step in range(1, 60):
         assert run(shelf, "old", None) == 0
@@ -91,9 +89,7 @@ def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_the_next(run: Run,
 @pytest.mark.thorough
 @pytest.mark.faults
 @pytest.mark.parametrize(("step", "outcome"), [("sealed", None), ("target-locked", "killed"), ("decided", "killed")])
-def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(
-    run: Run, store: Place, step: str, outcome: str | None
-) -> None:
+def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(run, store, step, outcome):
     assert run(store, "killed", step) == -9
     enter(store)
     assert state(store) == [outcome] * 3
@@ -104,7 +100,7 @@ def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run: Run, shelf: Place) -> None:
+def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run, shelf):
     assert run(shelf, "old", None) == 0
     assert run(shelf, "killed", "decided") == -9
     assert run(shelf, "helper", "head-replaced") == -9
@@ -114,9 +110,7 @@ def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run:
 
 
 @pytest.mark.thorough
-def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_day_old(
-    run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_day_old(run, shelf, monkeypatch, caplog):
     assert run(shelf, "old", None) == 0
     assert run(shelf, "far", "sealed") == -9
     monkeypatch.setattr(Owner, "is_here", lambda self: False)
@@ -131,9 +125,7 @@ def test_what_a_run_of_another_host_left_is_reported_and_removed_when_it_is_a_da
 
 
 @pytest.mark.thorough
-def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targets(
-    run: Run, shelf: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targets(run, shelf, monkeypatch):
     assert run(shelf, "old", None) == 0
     assert run(shelf, "far", "target-locked") == -9
     monkeypatch.setattr(Owner, "is_here", lambda self: False)
@@ -141,7 +133,7 @@ def test_a_commit_of_a_dead_host_is_completed_by_whoever_enters_one_of_its_targe
     assert state(shelf) == ["far"] * 3
 
 
-def test_a_run_that_died_takes_nothing_from_another_of_its_name(memory: Place) -> None:
+def test_a_run_that_died_takes_nothing_from_another_of_its_name(memory):
     """Its record names an output at which the other is at work."""
     store = store_at(memory.at("rows"))
     rows, model = (StoreTarget(store_at(memory.at(name)).path) for name in ("rows", "model"))
@@ -153,7 +145,7 @@ def test_a_run_that_died_takes_nothing_from_another_of_its_name(memory: Place) -
     assert memory.files().keys() == {"model/.penstock/same.owner", "model/part-same-00000-1a2b3c4d.parquet"}
 
 
-def test_an_intent_carried_out_twice_does_not_undo_what_came_after(memory_or_s3: Place) -> None:
+def test_an_intent_carried_out_twice_does_not_undo_what_came_after(memory_or_s3):
     def claim(run_id: str) -> tuple[OutputCommit, object]:
         output = output_directory(
             memory_or_s3.at("rows"), overwrite=True, run_id=run_id, storage_options=memory_or_s3.options
@@ -178,7 +170,7 @@ def test_an_intent_carried_out_twice_does_not_undo_what_came_after(memory_or_s3:
     assert json.loads(memory_or_s3.read("rows/_manifest.json"))["run_id"] == "second"
 
 
-def test_a_run_that_writes_already_is_told_from_another_of_its_name(memory_or_s3: Place) -> None:
+def test_a_run_that_writes_already_is_told_from_another_of_its_name(memory_or_s3):
     first = output_directory(memory_or_s3.at("rows"), run_id="same", storage_options=memory_or_s3.options)
     again = output_directory(memory_or_s3.at("rows"), run_id="same", storage_options=memory_or_s3.options)
     with OutputCommit(first), pytest.raises(CommitConflictError, match="already writes to"):

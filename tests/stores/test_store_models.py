@@ -1,13 +1,12 @@
 """Models and pages on a disk, in memory and in S3, from Python and from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_projects import pipeline_module
 
 import penstock as ps
 from penstock import stages as st
@@ -30,9 +29,7 @@ def model() -> PipelineModel:
     return ps.Pipeline(st.Imputer("x"), st.StringIndexer("c")).fit(data)
 
 
-def test_a_model_is_loaded_from_where_it_was_saved_and_replaced_whole_if_asked(
-    model: PipelineModel, place: Place
-) -> None:
+def test_a_model_is_loaded_from_where_it_was_saved_and_replaced_whole_if_asked(model, place):
     where, options = place.at("model"), place.options
     printed = model.save(where, storage_options=options)
     again = PipelineModel.load(where, expect=printed, storage_options=options)
@@ -46,7 +43,7 @@ def test_a_model_is_loaded_from_where_it_was_saved_and_replaced_whole_if_asked(
     assert PipelineModel.load(where, expect=printed, storage_options=options).digest == model.digest
 
 
-def test_a_copy_of_a_model_of_a_store_is_loaded_from_a_disk(model: PipelineModel, store: Place, tmp_path: Path) -> None:
+def test_a_copy_of_a_model_of_a_store_is_loaded_from_a_disk(model, store, tmp_path):
     printed = model.save(store.at("model"), storage_options=store.options)
     for name in store.files():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +51,7 @@ def test_a_copy_of_a_model_of_a_store_is_loaded_from_a_disk(model: PipelineModel
     assert PipelineModel.load(tmp_path / "model", expect=printed).digest == model.digest
 
 
-def test_a_model_that_is_not_what_was_saved_is_refused_by_its_place(model: PipelineModel, place: Place) -> None:
+def test_a_model_that_is_not_what_was_saved_is_refused_by_its_place(model, place):
     for damage in ("missing", "changed", "another"):
         where = place.at(damage)
         model.save(where, storage_options=place.options)
@@ -69,12 +66,12 @@ def test_a_model_that_is_not_what_was_saved_is_refused_by_its_place(model: Pipel
         assert where in str(caught.value)
 
 
-def test_where_there_is_no_model_that_is_said(place: Place) -> None:
+def test_where_there_is_no_model_that_is_said(place):
     with pytest.raises(MissingInputError, match="model"):
         PipelineModel.load(place.at("model"), storage_options=place.options)
 
 
-def test_a_report_is_written_to_a_url_and_replaced(memory: Place) -> None:
+def test_a_report_is_written_to_a_url_and_replaced(memory):
     for value in (0.5, 0.25):
         assert write_report(Evaluation({"rmse": value}), memory.at("page.html")) == memory.at("page.html")
     assert memory.read("page.html").startswith(b"<!DOCTYPE html>")
@@ -82,20 +79,11 @@ def test_a_report_is_written_to_a_url_and_replaced(memory: Place) -> None:
     assert memory.files().keys() == {"page.html"}
 
 
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-class Parameters(BaseModel, extra="forbid"):
-    strategy: str = "mean"
-
-def build(parameters):
-    return ps.Pipeline(st.Imputer("x", strategy=parameters.strategy))
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
-"""
+PIPELINE = pipeline_module(
+    'st.Imputer("x", strategy=parameters.strategy)',
+    '[st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]',
+    parameters='strategy: str = "mean"',
+)
 
 
 @pytest.fixture
@@ -114,7 +102,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory_or_s3: Place
 
 
 @pytest.mark.thorough
-def test_all_outputs_of_a_job_may_lie_in_a_store_and_are_of_one_run(project: Path, memory_or_s3: Place) -> None:
+def test_all_outputs_of_a_job_may_lie_in_a_store_and_are_of_one_run(project, memory_or_s3):
     common = {"data": ["data.parquet"], "engine": "local", "device": "cpu"}
     fitted = jobs.fit(
         FitRequest(
@@ -147,7 +135,7 @@ def test_all_outputs_of_a_job_may_lie_in_a_store_and_are_of_one_run(project: Pat
     assert sorted(path.name for path in project.iterdir() if path.suffix != ".py") == ["data.parquet", "pipelines"]
 
 
-def test_a_job_may_write_to_a_store_and_to_a_disk(project: Path, memory_or_s3: Place) -> None:
+def test_a_job_may_write_to_a_store_and_to_a_disk(project, memory_or_s3):
     common = {"data": ["data.parquet"], "engine": "local", "device": "cpu"}
     jobs.fit(FitRequest(pipeline="small", out=memory_or_s3.at("model"), report="page.html", **common))
     run = json.loads(memory_or_s3.read("model/_manifest.json"))["run_id"]

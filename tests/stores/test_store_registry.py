@@ -1,7 +1,5 @@
 """A registry of models on a disk and in stores: aliases under two writers, and under one that is killed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os
@@ -57,9 +55,7 @@ def digest(model: str) -> str:
     return PipelineModel.load(model).digest
 
 
-def test_a_registered_model_is_loaded_by_alias_and_by_digest_and_its_copy_by_its_manifest(
-    place: Place, models: list[str]
-) -> None:
+def test_a_registered_model_is_loaded_by_alias_and_by_digest_and_its_copy_by_its_manifest(place, models):
     version = registry_at(place).register(models[0], alias="champion")
     for name in ("champion", version.version, version.version[:15]):
         loaded = PipelineModel.load(f"{place.at('registry')}@{name}", storage_options=place.options)
@@ -68,7 +64,7 @@ def test_a_registered_model_is_loaded_by_alias_and_by_digest_and_its_copy_by_its
     assert PipelineModel.load(path, expect=version.manifest, storage_options=place.options).digest == version.version
 
 
-def test_an_alias_moves_and_its_history_and_the_version_before_stay(place: Place, models: list[str]) -> None:
+def test_an_alias_moves_and_its_history_and_the_version_before_stay(place, models):
     registry = registry_at(place)
     first, second = (registry.register(model, alias="champion") for model in models[:2])
     history = [(each.version, each.replaced) for each in registry.read().aliases["champion"]]
@@ -81,7 +77,7 @@ def test_an_alias_moves_and_its_history_and_the_version_before_stay(place: Place
 
 
 @pytest.mark.thorough
-def test_a_promotion_over_another_champion_than_was_compared_with_is_refused(place: Place, models: list[str]) -> None:
+def test_a_promotion_over_another_champion_than_was_compared_with_is_refused(place, models):
     registry = registry_at(place)
     registry.register(models[0], alias="champion")
     late = SavedModel.read(models[1])
@@ -93,7 +89,7 @@ def test_a_promotion_over_another_champion_than_was_compared_with_is_refused(pla
     assert registry.find("champion").version == digest(models[0])
 
 
-def test_a_name_that_is_not_there_is_refused_with_the_nearest(disk: Place, models: list[str]) -> None:
+def test_a_name_that_is_not_there_is_refused_with_the_nearest(disk, models):
     registry = registry_at(disk)
     registry.register(models[0], alias="champion")
     with pytest.raises(ConfigError, match=r"no 'champoin'. Did you mean 'champion'"):
@@ -102,13 +98,13 @@ def test_a_name_that_is_not_there_is_refused_with_the_nearest(disk: Place, model
         PipelineModel.load(f"{disk.at('nowhere')}@champion")
 
 
-def test_a_directory_that_is_called_like_an_alias_is_that_directory(disk: Place, models: list[str]) -> None:
+def test_a_directory_that_is_called_like_an_alias_is_that_directory(disk, models):
     registry_at(disk).register(models[0], alias="champion")
     os.symlink(models[1], disk.at("registry@champion"))
     assert PipelineModel.load(disk.at("registry@champion")).digest == digest(models[1])
 
 
-def test_a_damaged_registry_is_refused(disk: Place, models: list[str]) -> None:
+def test_a_damaged_registry_is_refused(disk, models):
     registry_at(disk).register(models[0], alias="champion")
     for damaged in (b"", b"[]", b'{"format": "penstock/registry"}', b'{"versions": [{"version": "x"}]}'):
         disk.put("registry/registry.json", damaged)
@@ -129,9 +125,7 @@ def promotion(place: Place, model: str, alias: str = "champion", failpoint: str 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["disk", pytest.param("s3", marks=pytest.mark.services)])
-def test_two_writers_at_once_lose_nothing_of_each_other(
-    writers: list[Worker], models: list[str], kind: str, request: pytest.FixtureRequest
-) -> None:
+def test_two_writers_at_once_lose_nothing_of_each_other(writers, models, kind, request):
     place: Place = request.getfixturevalue(kind)
     for number in range(3):
         for name, writer in zip("ab", writers, strict=True):
@@ -145,9 +139,7 @@ def test_two_writers_at_once_lose_nothing_of_each_other(
 @pytest.mark.thorough
 @pytest.mark.faults
 @pytest.mark.parametrize("kind", ["disk", "shelf"])
-def test_a_writer_that_is_killed_at_any_step_leaves_an_alias_that_loads(
-    writers: list[Worker], models: list[str], kind: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_writer_that_is_killed_at_any_step_leaves_an_alias_that_loads(writers, models, kind, request):
     place: Place = request.getfixturevalue(kind)
     seen = set()
     for step in range(1, 80):
@@ -167,9 +159,7 @@ def test_a_writer_that_is_killed_at_any_step_leaves_an_alias_that_loads(
 
 
 @pytest.mark.thorough
-def test_a_model_in_the_folder_of_another_is_refused_on_every_road(
-    disk: Place, models: list[str], subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_in_the_folder_of_another_is_refused_on_every_road(disk, models, subtests, monkeypatch):
     monkeypatch.chdir(disk.at(""))
     registry = registry_at(disk)
     version = registry.register(models[0], alias="champion")
@@ -200,9 +190,7 @@ def test_a_model_in_the_folder_of_another_is_refused_on_every_road(
 
 
 @pytest.mark.parametrize("wrong", ["x", 5, None, [5], {"a": 5}])
-def test_a_registry_with_another_value_in_any_of_its_fields_is_refused_as_such(
-    disk: Place, models: list[str], wrong: object, subtests: pytest.Subtests
-) -> None:
+def test_a_registry_with_another_value_in_any_of_its_fields_is_refused_as_such(disk, models, wrong, subtests):
     registry_at(disk).register(models[0], alias="champion")
     sound = json.loads(Path(disk.at("registry/registry.json")).read_text())
     fields = [(record, name) for record in ("versions", "aliases") for name in _record(sound, record)]
@@ -225,7 +213,7 @@ def _record(document: Any, name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(disk: Place) -> None:
+def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(disk):
     os.makedirs(disk.at("registry"))
     os.mkfifo(disk.at("registry/registry.json"))
     with pytest.raises(InputError, match="is no plain file"):

@@ -1,7 +1,5 @@
 """A run of an ETL job whose outputs lie in a store, from raw text to day folders and a model."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

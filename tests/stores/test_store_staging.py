@@ -1,7 +1,5 @@
 """What engines stage in a store is what they stage on a disk, and nothing of it stays."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os
@@ -10,7 +8,6 @@ import tempfile
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
@@ -59,12 +56,12 @@ def fails(rows: nw.LazyFrame) -> nw.LazyFrame:
     return rows.select(nw.col("text").cast(nw.Int64))
 
 
-def test_a_query_gives_the_same_rows_staged_in_a_store_and_on_a_disk(local: Engine, memory_or_s3: Place) -> None:
+def test_a_query_gives_the_same_rows_staged_in_a_store_and_on_a_disk(local, memory_or_s3):
     assert_staged_alike(local, memory_or_s3)
 
 
 @pytest.mark.services
-def test_a_query_of_a_cluster_gives_the_same_rows_staged_in_a_store(distributed_engine: Engine, s3: Place) -> None:
+def test_a_query_of_a_cluster_gives_the_same_rows_staged_in_a_store(distributed_engine, s3):
     assert_staged_alike(distributed_engine, s3)
 
 
@@ -88,12 +85,12 @@ def _is_empty(place: Place) -> bool:
     return not place.files()
 
 
-def test_a_query_that_fails_leaves_nothing_in_a_store(local: Engine, memory_or_s3: Place) -> None:
+def test_a_query_that_fails_leaves_nothing_in_a_store(local, memory_or_s3):
     assert_nothing_is_left(local, memory_or_s3)
 
 
 @pytest.mark.services
-def test_a_query_of_a_cluster_that_fails_leaves_nothing_in_a_store(distributed_engine: Engine, s3: Place) -> None:
+def test_a_query_of_a_cluster_that_fails_leaves_nothing_in_a_store(distributed_engine, s3):
     assert_nothing_is_left(distributed_engine, s3)
 
 
@@ -108,7 +105,7 @@ def assert_nothing_is_left(engine: Engine, place: Place) -> None:
 
 
 @pytest.mark.thorough
-def test_verbs_and_lags_stage_where_their_engine_does(memory: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verbs_and_lags_stage_where_their_engine_does(memory, monkeypatch):
     monkeypatch.setattr(results, "TABLE_BYTES", 0)
     engine = ps.LocalEngine(device="cpu", staging_dir=memory.url)
     data = engine.from_arrow(TABLE)
@@ -122,7 +119,7 @@ def test_verbs_and_lags_stage_where_their_engine_does(memory: Place, monkeypatch
     assert memory.files() == {}
 
 
-def test_rows_that_are_exploded_are_numbered_in_a_store(memory: Place) -> None:
+def test_rows_that_are_exploded_are_numbered_in_a_store(memory):
     engine = ps.LocalEngine(device="cpu", staging_dir=memory.url)
     data = engine.from_arrow(pa.table({"a": [1, 2], "many": [[3, 4], [5]]})).explode("many")
     assert data.unique("a").to_arrow().to_pydict() == {"a": [1, 2], "many": [3, 5]}
@@ -131,7 +128,7 @@ def test_rows_that_are_exploded_are_numbered_in_a_store(memory: Place) -> None:
 
 @pytest.mark.dask
 @pytest.mark.services
-def test_a_frame_of_dask_is_staged_in_a_store(engines: Any, s3: Place) -> None:
+def test_a_frame_of_dask_is_staged_in_a_store(engines, s3):
     from dask import dataframe
 
     engine = engines.get("dask")
@@ -146,7 +143,7 @@ def test_a_frame_of_dask_is_staged_in_a_store(engines: Any, s3: Place) -> None:
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.parametrize("condition", ["true", "row < 0"])
-def test_a_frame_of_spark_is_staged_in_a_store(engines: Any, s3: Place, condition: str) -> None:
+def test_a_frame_of_spark_is_staged_in_a_store(engines, s3, condition):
     engine = engines.get("spark")
     frame = engine.session.createDataFrame(TABLE.drop(["small"])).repartition(3).sort("row").filter(condition)
     made = engine.from_spark(frame, staging_dir=s3.url, storage_options=s3.options)
@@ -157,7 +154,7 @@ def test_a_frame_of_spark_is_staged_in_a_store(engines: Any, s3: Place, conditio
 
 
 @pytest.mark.dask
-def test_rows_in_the_memory_of_one_process_are_neither_written_nor_read_by_others(engines: Any) -> None:
+def test_rows_in_the_memory_of_one_process_are_neither_written_nor_read_by_others(engines):
     engine, refused = engines.get("dask"), "is in the memory of this process, and tasks of 'dask' run in others"
     rows = engine.from_arrow(TABLE)
     with pytest.raises(ConfigError, match="staging_dir memory://x, which is in the memory of this process"):
@@ -170,13 +167,13 @@ def test_rows_in_the_memory_of_one_process_are_neither_written_nor_read_by_other
         engine.read_parquet(["memory://x/rows"])
 
 
-def test_credentials_of_a_staging_place_are_not_shown() -> None:
+def test_credentials_of_a_staging_place_are_not_shown():
     settings = LocalSettings(staging_dir="s3://bucket", storage_options={"secret": "hunter2"})
     engine = settings.start(None)
     assert "hunter2" not in f"{settings} {settings!r} {engine.staging(None, 'query')}"
 
 
-def test_a_folder_lives_as_long_as_a_reference_to_it(shelf: Place) -> None:
+def test_a_folder_lives_as_long_as_a_reference_to_it(shelf):
     folder = TemporaryStoreFolder(shelf.url)
     put(folder)
     other, name = copy.deepcopy(folder), pickle.loads(pickle.dumps(folder))
@@ -188,14 +185,14 @@ def test_a_folder_lives_as_long_as_a_reference_to_it(shelf: Place) -> None:
     assert shelf.files() == {}
 
 
-def test_a_forked_child_leaves_the_folders_of_its_parent_alone(shelf: Place) -> None:
+def test_a_forked_child_leaves_the_folders_of_its_parent_alone(shelf):
     folder = TemporaryStoreFolder(shelf.url)
     put(folder)
     assert in_child(folder.remove) == 0
     assert len(shelf.files()) == 2
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(shelf: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_process_left_is_removed_by_the_next(shelf, monkeypatch):
     kept: list[TemporaryStoreFolder] = []
 
     def leave() -> None:
@@ -210,9 +207,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(shelf: Place, monkeyp
 
 
 @pytest.mark.parametrize(("patience", "left"), [(staging_place.ABANDONED_SECONDS, 2), (-1.0, 0)])
-def test_a_folder_of_another_host_is_removed_when_it_is_old(
-    shelf: Place, monkeypatch: pytest.MonkeyPatch, patience: float, left: int
-) -> None:
+def test_a_folder_of_another_host_is_removed_when_it_is_old(shelf, monkeypatch, patience, left):
     shelf.put("penstock-0123456789abcdef/rows/part-000000.parquet", b"rows")
     shelf.put(".penstock-staging/penstock-0123456789abcdef.owner", Owner("elsewhere", 1, None).encode())
     monkeypatch.setattr(staging_place, "ABANDONED_SECONDS", patience)
@@ -221,7 +216,7 @@ def test_a_folder_of_another_host_is_removed_when_it_is_old(
     assert len(shelf.files()) == left
 
 
-def test_a_folder_that_cannot_be_removed_keeps_its_record(shelf: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_removed_keeps_its_record(shelf, monkeypatch):
     folder = TemporaryStoreFolder(shelf.url)
     put(folder)
     monkeypatch.setattr(Shelf, "rm", refuse)
@@ -230,7 +225,7 @@ def test_a_folder_that_cannot_be_removed_keeps_its_record(shelf: Place, monkeypa
     assert len(shelf.files()) == 2
 
 
-def test_a_store_that_does_not_take_the_record_is_told(shelf: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_does_not_take_the_record_is_told(shelf, monkeypatch):
     monkeypatch.setattr(Shelf, "pipe_file", refuse)
     with pytest.raises(OutputError, match="Permission denied"):
         TemporaryStoreFolder(shelf.url)
@@ -258,7 +253,7 @@ def in_child(act: Callable[[], object]) -> int:
 
 
 @pytest.mark.services
-def test_an_output_in_the_same_store_by_another_name_is_its_own_input(local: Engine, s3: Place) -> None:
+def test_an_output_in_the_same_store_by_another_name_is_its_own_input(local, s3):
     data: Dataset = local.from_arrow(TABLE)
     data.write(s3.at("rows"), storage_options=s3.options)
     stored = local.read_parquet(s3.at("rows"), storage_options=s3.options)

@@ -1,7 +1,5 @@
 """Studies in a store: they go on where a process ended, and of two searches one is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any
@@ -35,7 +33,7 @@ def document(place: Place) -> dict[str, Any]:
 
 
 @pytest.mark.thorough
-def test_a_study_in_a_store_is_the_one_in_memory(memory: Place, subtests: pytest.Subtests) -> None:
+def test_a_study_in_a_store_is_the_one_in_memory(memory, subtests):
     for name in SPACES:
         expected = table(run(SPACES[name]().start({}, "minimize")))
         place = Place(memory.at(name))
@@ -55,9 +53,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.thorough
-def test_a_study_that_ends_before_a_write_goes_on_as_if_it_had_not(
-    shelf: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_that_ends_before_a_write_goes_on_as_if_it_had_not(shelf, monkeypatch):
     expected = table(run(SPACES["tpe"]().start({}, "minimize")))
     ends = 0
     while True:
@@ -80,7 +76,7 @@ def kill_at(request: int) -> Any:
     return fail
 
 
-def test_a_second_search_is_refused_while_the_first_is_at_the_study(memory_or_s3: Place) -> None:
+def test_a_second_search_is_refused_while_the_first_is_at_the_study(memory_or_s3):
     first = start(memory_or_s3)
     with pytest.raises(
         OutputError, match=f"another process is at the study {memory_or_s3.url.replace('://', ':///?')}"
@@ -93,9 +89,7 @@ def test_a_second_search_is_refused_while_the_first_is_at_the_study(memory_or_s3
     second.close()
 
 
-def test_of_two_searches_on_two_hosts_the_first_is_refused_at_its_next_write(
-    memory_or_s3: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_searches_on_two_hosts_the_first_is_refused_at_its_next_write(memory_or_s3, monkeypatch):
     first = start(memory_or_s3)
     trials = first.ask()
     with monkeypatch.context() as patch:
@@ -112,7 +106,7 @@ def test_of_two_searches_on_two_hosts_the_first_is_refused_at_its_next_write(
 
 
 @pytest.mark.thorough
-def test_a_study_of_a_process_that_died_is_taken_over(shelf: Place) -> None:
+def test_a_study_of_a_process_that_died_is_taken_over(shelf):
     child = os.fork()
     if child == 0:
         start(shelf).ask()
@@ -123,13 +117,13 @@ def test_a_study_of_a_process_that_died_is_taken_over(shelf: Place) -> None:
     assert document(shelf)["owner"] is None
 
 
-def test_another_search_is_refused_and_told_what_differs(memory: Place) -> None:
+def test_another_search_is_refused_and_told_what_differs(memory):
     start(memory).close()
     with pytest.raises(ConfigError, match=r"what differs: data \(toy there, other here\)"):
         start(memory, data="other")
 
 
-def test_what_is_no_study_is_refused_and_stays(memory: Place) -> None:
+def test_what_is_no_study_is_refused_and_stays(memory):
     for content in (b"", b"rows", b"[1]", b'{"format": "other"}'):
         memory.put("toy.study", content)
         with pytest.raises(ConfigError, match="none of Penstock's"):
@@ -137,7 +131,7 @@ def test_what_is_no_study_is_refused_and_stays(memory: Place) -> None:
         assert memory.read("toy.study") == content
 
 
-def test_a_write_that_fails_leaves_the_study_as_it_was(shelf: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_study_as_it_was(shelf, monkeypatch):
     study = start(shelf)
     trials, before = study.ask(), document(shelf)
     monkeypatch.setattr(Shelf, "pipe_file", refuse)
@@ -155,7 +149,7 @@ def refuse(*_: object, **__: object) -> None:
 
 
 @pytest.mark.thorough
-def test_a_search_goes_on_from_a_store(memory_or_s3: Place) -> None:
+def test_a_search_goes_on_from_a_store(memory_or_s3):
     data = ps.LocalEngine(device="cpu").from_arrow(
         pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]})
     )

@@ -1,15 +1,11 @@
 """Tables that keep a log in S3: what Penstock writes there, it and the libraries of the tables read alike."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engines.base import Engine
 from penstock.errors import OutputExistsError
 from penstock.io.tables.object_store import object_store_options
 from tests.outputs.workers import worker
@@ -29,9 +25,7 @@ def parts(s3: Place) -> set[str]:
 
 
 @pytest.mark.parametrize("keys", [(), ("city", "day")])
-def test_a_delta_table_in_s3_is_read_the_same_by_penstock_and_deltalake(
-    s3: Place, local: Engine, rows: pa.Table, keys: tuple[str, ...]
-) -> None:
+def test_a_delta_table_in_s3_is_read_the_same_by_penstock_and_deltalake(s3, local, rows, keys):
     deltalake = pytest.importorskip("deltalake")
     url, options = s3.at("t"), s3.options
     for part, mode in ((rows.slice(0, 40), "error"), (rows.slice(40), "append")):
@@ -47,7 +41,7 @@ def test_a_delta_table_in_s3_is_read_the_same_by_penstock_and_deltalake(
         local.from_arrow(rows).write(url, format="delta", storage_options=options)
 
 
-def test_a_delta_table_in_s3_is_merged_by_keys(s3: Place, local: Engine, rows: pa.Table) -> None:
+def test_a_delta_table_in_s3_is_merged_by_keys(s3, local, rows):
     pytest.importorskip("deltalake")
     url, options = s3.at("t"), {"format": "delta", "storage_options": s3.options}
     local.from_arrow(rows.slice(0, 40)).write(url, **options)
@@ -58,9 +52,7 @@ def test_a_delta_table_in_s3_is_merged_by_keys(s3: Place, local: Engine, rows: p
 
 
 @pytest.mark.parametrize("keys", [(), ("city", "day")])
-def test_an_iceberg_table_in_s3_is_read_the_same_by_penstock_and_pyiceberg(
-    s3: Place, local: Engine, rows: pa.Table, tmp_path: Path, keys: tuple[str, ...]
-) -> None:
+def test_an_iceberg_table_in_s3_is_read_the_same_by_penstock_and_pyiceberg(s3, local, rows, tmp_path, keys):
     catalogs = pytest.importorskip("pyiceberg.catalog")
     catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": s3.url}
     options: dict[str, Any] = {"catalog": catalog, "storage_options": s3.options}
@@ -80,7 +72,7 @@ def test_an_iceberg_table_in_s3_is_read_the_same_by_penstock_and_pyiceberg(
     known.close()
 
 
-def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: Engine, rows: pa.Table) -> None:
+def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3, local, rows):
     pytest.importorskip("deltalake")
     data = local.from_arrow(rows)
     checked = ps.Pipeline(ps.stages.Expect("id != 7", action="quarantine")).fit(data).transform(data)
@@ -91,7 +83,7 @@ def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: En
 
 
 @pytest.mark.faults
-def test_parts_of_a_killed_run_in_s3_are_removed_by_the_next_write(s3: Place, local: Engine) -> None:
+def test_parts_of_a_killed_run_in_s3_are_removed_by_the_next_write(s3, local):
     deltalake = pytest.importorskip("deltalake")
     url, options = s3.at("t"), {"mode": "append", "storage_options": dict(s3.options)}
     with worker("tests.tables.killed_table_writes") as write:

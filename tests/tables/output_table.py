@@ -1,7 +1,5 @@
 """Delta or Iceberg table in a folder, written by Penstock and read by deltalake or pyiceberg."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tables as other libraries write them; what only other writers make, deletion vectors say, is put into the logs."""
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """Delta tables: the rows that deltalake's own readers give, planned from the log."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os
@@ -51,9 +49,7 @@ def theirs(path: Path, **version: Any) -> pa.Table:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("keys", [[], ["city"], ["day", "city", "price", "ok", "at", "small"]])
-def test_rows_of_every_type_are_those_of_deltalake_however_they_are_partitioned(
-    tmp_path: Path, local: ps.LocalEngine, keys: list[str]
-) -> None:
+def test_rows_of_every_type_are_those_of_deltalake_however_they_are_partitioned(tmp_path, local, keys):
     table = tmp_path / "with space é"
     for first in (0, 20):
         write_delta(table, rows_of_all_types(20, first), partition_by=keys or None, mode="append")
@@ -63,7 +59,7 @@ def test_rows_of_every_type_are_those_of_deltalake_however_they_are_partitioned(
     assert data.select("city").to_arrow().num_rows == data.count() == 40
 
 
-def test_nan_is_null_as_in_any_format(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_nan_is_null_as_in_any_format(tmp_path, local):
     table = pa.table({"x": [1.5, float("nan"), None], "k": [float("nan"), 2.0, 2.0]})
     write_delta(tmp_path, table, partition_by="k")
     rows = sorted(local.read_delta(tmp_path).to_arrow().to_pylist(), key=str)
@@ -73,9 +69,7 @@ def test_nan_is_null_as_in_any_format(tmp_path: Path, local: ps.LocalEngine) -> 
 # Planning
 
 
-def test_the_footers_of_files_without_a_row_count_are_read_and_no_others(
-    tmp_path: Path, local: ps.LocalEngine, opened: list[str]
-) -> None:
+def test_the_footers_of_files_without_a_row_count_are_read_and_no_others(tmp_path, local, opened):
     write_delta(tmp_path, pa.table({"x": [1, 2, 3], "k": [1, 1, 2]}), partition_by=["k"])
     log = tmp_path / "_delta_log" / f"{0:020}.json"
     actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -87,7 +81,7 @@ def test_the_footers_of_files_without_a_row_count_are_read_and_no_others(
     assert sorted(data.to_arrow()["x"].to_pylist()) == [1, 2, 3]
 
 
-def test_files_come_in_the_order_in_which_they_were_added(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_files_come_in_the_order_in_which_they_were_added(tmp_path, local):
     commit(tmp_path, 0, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": one_column("long")})
     for version, name in enumerate("cab", 1):
         pq.write_table(pa.table({"x": [version]}), tmp_path / name)
@@ -102,7 +96,7 @@ def _add(file: Path, time: int = 1, rows: int | None = None, **more: Any) -> dic
     return {**add, "partitionValues": {}, **more}
 
 
-def test_an_empty_table_has_its_columns_and_no_row(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_an_empty_table_has_its_columns_and_no_row(tmp_path, local):
     import deltalake
 
     deltalake.DeltaTable.create(tmp_path, rows_of_all_types(0).schema)
@@ -113,7 +107,7 @@ def test_an_empty_table_has_its_columns_and_no_row(tmp_path: Path, local: ps.Loc
 
 
 @pytest.mark.thorough
-def test_a_version_and_a_time_are_read_as_the_table_was_then(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_version_and_a_time_are_read_as_the_table_was_then(tmp_path, local):
     for first in (0, 10, 20):
         write_delta(tmp_path, rows_of_all_types(10, first), mode="append")
     delta_table(tmp_path).delete("id >= 5 and id < 15")
@@ -128,7 +122,7 @@ def test_a_version_and_a_time_are_read_as_the_table_was_then(tmp_path: Path, loc
         assert local.read_delta(tmp_path, timestamp=timestamp).count() == 20
 
 
-def test_a_version_or_a_time_that_the_table_never_had_is_refused(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_version_or_a_time_that_the_table_never_had_is_refused(tmp_path, local):
     write_delta(tmp_path, rows_of_all_types(3))
     with pytest.raises(MissingInputError, match="version 7 of the table in"):
         local.read_delta(tmp_path, version=7)
@@ -140,7 +134,7 @@ def test_a_version_or_a_time_that_the_table_never_had_is_refused(tmp_path: Path,
         local.read_delta(tmp_path, timestamp=3)  # type: ignore[arg-type]
 
 
-def test_a_folder_without_a_log_and_a_broken_log_are_refused(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_folder_without_a_log_and_a_broken_log_are_refused(tmp_path, local):
     with pytest.raises(MissingInputError, match="no Delta table lies in"):
         local.read_delta(tmp_path / "none")
     commit(tmp_path, 0, {"protocol": {"minReaderVersion": 1}})
@@ -153,9 +147,7 @@ def test_a_folder_without_a_log_and_a_broken_log_are_refused(tmp_path: Path, loc
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("inline", [True, False])
-def test_rows_of_deletion_vectors_are_not_read_wherever_pieces_are_cut(
-    tmp_path: Path, local: ps.LocalEngine, inline: bool
-) -> None:
+def test_rows_of_deletion_vectors_are_not_read_wherever_pieces_are_cut(tmp_path, local, inline):
     table = tmp_path / "t é"
     configuration = {"delta.enableDeletionVectors": "true"}
     write_delta(table, rows_of_all_types(120), partition_by=["city"], configuration=configuration)
@@ -176,7 +168,7 @@ def test_rows_of_deletion_vectors_are_not_read_wherever_pieces_are_cut(
     assert_same_rows(local.read_delta(table, version=0).to_arrow(), rows_of_all_types(120))
 
 
-def test_a_split_of_rows_with_deletion_vectors_has_each_row_once(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_split_of_rows_with_deletion_vectors_has_each_row_once(tmp_path, local):
     write_delta(tmp_path, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"})
     delete_rows(tmp_path, 1, lambda add: deletion_vector(tmp_path, [*range(0, 100, 3)], inline=True))
     parts = local.read_delta(tmp_path, fragment_bytes=100).split([1, 1], seed=1)
@@ -185,8 +177,8 @@ def test_a_split_of_rows_with_deletion_vectors_has_each_row_once(tmp_path: Path,
 
 
 def test_versions_that_differ_in_their_deletion_vectors_alone_are_other_data_to_searches_and_checkpoints(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+    tmp_path, local
+):
     whole, table = tmp_path / "whole", tmp_path / "table"
     write_delta(whole, pa.table({"x": range(100)}), configuration={"delta.enableDeletionVectors": "true"})
 
@@ -211,7 +203,7 @@ def test_versions_that_differ_in_their_deletion_vectors_alone_are_other_data_to_
 # Schemas
 
 
-def test_columns_added_later_are_null_in_earlier_files(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_columns_added_later_are_null_in_earlier_files(tmp_path, local):
     write_delta(tmp_path, pa.table({"id": [1, 2]}))
     later = pa.table({"id": [3], "s": pa.array([{"a": 1, "b": "q"}]), "t": ["x"]})
     write_delta(tmp_path, later, mode="append", schema_mode="merge")
@@ -237,9 +229,7 @@ def stored_as(each: dict[str, Any] | None, number: int) -> dict[str, Any] | None
     return each and {f"c-{number}": each["left"], f"c-{number + 1}": each["right"]}
 
 
-def test_renamed_columns_and_renamed_fields_inside_them_are_read_by_the_column_mapping(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+def test_renamed_columns_and_renamed_fields_inside_them_are_read_by_the_column_mapping(tmp_path, local):
     listed = {"type": "array", "elementType": fields_of(20), "containsNull": True}
     columns = [("k", "string"), ("id", "long"), ("p", fields_of(10)), ("q", listed), ("gone", "double")]
     fields = [mapped(name, kind, number) for number, (name, kind) in enumerate(columns, 1)]
@@ -266,7 +256,7 @@ def test_renamed_columns_and_renamed_fields_inside_them_are_read_by_the_column_m
     assert theirs(tmp_path).to_pylist() == expected
 
 
-def test_times_that_spark_stores_as_int96_are_read_to_the_year_9999(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_times_that_spark_stores_as_int96_are_read_to_the_year_9999(tmp_path, local):
     times = [dt.datetime(9999, 12, 31, 23, 59, 59, 1, UTC), None, dt.datetime(1, 1, 1, tzinfo=UTC)]
     write_delta(tmp_path, pa.table({"at": pa.array(times[1:2], pa.timestamp("us", "UTC"))}))
     naive = pa.array([time and time.replace(tzinfo=None) for time in times], pa.timestamp("us"))
@@ -285,8 +275,8 @@ def test_times_that_spark_stores_as_int96_are_read_to_the_year_9999(tmp_path: Pa
     ],
 )
 def test_what_only_newer_readers_know_is_refused_by_name_before_a_row_is_read(
-    tmp_path: Path, local: ps.LocalEngine, kind: str, features: list[str], error: type[Exception], message: str
-) -> None:
+    tmp_path, local, kind, features, error, message
+):
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
     commit(tmp_path, 0, {"protocol": protocol}, {"metaData": one_column(kind)})
     with pytest.raises(error, match=message):
@@ -296,9 +286,7 @@ def test_what_only_newer_readers_know_is_refused_by_name_before_a_row_is_read(
 # Files that are not what the log says
 
 
-def test_a_file_of_another_size_or_with_other_rows_than_the_log_says_is_refused(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+def test_a_file_of_another_size_or_with_other_rows_than_the_log_says_is_refused(tmp_path, local):
     write_delta(tmp_path / "t", rows_of_all_types(10))
     data = local.read_delta(tmp_path / "t")
     file = tmp_path / "t" / added(tmp_path / "t")[0]["path"]
@@ -313,15 +301,13 @@ def test_a_file_of_another_size_or_with_other_rows_than_the_log_says_is_refused(
         local.read_delta(tmp_path / "t").to_arrow()
 
 
-def test_a_copy_of_a_table_is_read_whatever_the_times_of_its_files(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_copy_of_a_table_is_read_whatever_the_times_of_its_files(tmp_path, local):
     write_delta(tmp_path / "t", rows_of_all_types(10))
     shutil.copytree(tmp_path / "t", tmp_path / "u", copy_function=shutil.copyfile)
     assert_same_rows(local.read_delta(tmp_path / "u").to_arrow(), rows_of_all_types(10))
 
 
-def test_a_directory_of_a_table_is_refused_by_other_readers_with_the_reader_that_knows_it(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+def test_a_directory_of_a_table_is_refused_by_other_readers_with_the_reader_that_knows_it(tmp_path, local):
     write_delta(tmp_path / "t", rows_of_all_types(3))
     with pytest.raises(InputError, match="is a table of Delta") as caught:
         local.read_parquet(tmp_path / "t")
@@ -329,13 +315,13 @@ def test_a_directory_of_a_table_is_refused_by_other_readers_with_the_reader_that
 
 
 @pytest.mark.parametrize("version", [-1, 2**63, 2**70, True, 1.0, "1"])
-def test_a_version_that_is_no_number_of_a_log_is_refused(tmp_path: Path, local: ps.LocalEngine, version: Any) -> None:
+def test_a_version_that_is_no_number_of_a_log_is_refused(tmp_path, local, version):
     write_delta(tmp_path, rows_of_all_types(3))
     with pytest.raises(ConfigError, match="expected a number of the log"):
         local.read_delta(tmp_path, version=version)
 
 
-def test_a_damaged_deletion_vector_is_named_with_its_table(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_damaged_deletion_vector_is_named_with_its_table(tmp_path, local):
     write_delta(tmp_path, pa.table({"id": range(10)}))
     log = tmp_path / "_delta_log" / f"{0:020}.json"
     entries = [json.loads(line) for line in log.read_text().splitlines()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from table_rows import UTC, assert_same_rows, rows_of_all_types
 
-import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, InputError, MissingInputError
 
 if TYPE_CHECKING:
@@ -37,9 +35,7 @@ def create(catalog: SqlCatalog, rows: pa.Table, *keys: str, **properties: str) -
 
 
 @pytest.mark.parametrize("keys", [[], ["city"], ["day", "city", "price", "ok", "at", "local", "small"]])
-def test_rows_of_every_type_are_those_of_pyiceberg_however_they_are_partitioned(
-    catalog: SqlCatalog, local: ps.LocalEngine, keys: list[str]
-) -> None:
+def test_rows_of_every_type_are_those_of_pyiceberg_however_they_are_partitioned(catalog, local, keys):
     table = create(catalog, rows_of_all_types(20), *keys)
     table.append(rows_of_all_types(20, first=20))
     table.delete("id >= 10 and id < 15")
@@ -49,7 +45,7 @@ def test_rows_of_every_type_are_those_of_pyiceberg_however_they_are_partitioned(
     assert data.select("city").to_arrow().num_rows == data.count() == 35
 
 
-def test_a_table_is_read_by_the_general_door_and_filtered(catalog: SqlCatalog, local: ps.LocalEngine) -> None:
+def test_a_table_is_read_by_the_general_door_and_filtered(catalog, local):
     table = create(catalog, rows_of_all_types(60), "city")
     delete(table, [0, 3, 4])
     data = local.read("iceberg", "ns.t", catalog=catalog, fragment_bytes=2000)
@@ -58,9 +54,7 @@ def test_a_table_is_read_by_the_general_door_and_filtered(catalog: SqlCatalog, l
     assert data.filter(nw.col("city") == "x y").count() == table.scan("city = 'x y'").to_arrow().num_rows
 
 
-def test_a_table_is_known_by_its_catalog_and_by_its_metadata(
-    catalog: SqlCatalog, local: ps.LocalEngine, tmp_path: Path
-) -> None:
+def test_a_table_is_known_by_its_catalog_and_by_its_metadata(catalog, local, tmp_path):
     table = create(catalog, rows_of_all_types(5))
     folder = tmp_path / "warehouse" / "ns" / "t"
     metadata = table.metadata_location.removeprefix("file://")
@@ -71,7 +65,7 @@ def test_a_table_is_known_by_its_catalog_and_by_its_metadata(
     assert local.read_iceberg("ns.t", catalog=properties).count() == 5
 
 
-def test_what_is_no_table_is_refused(catalog: SqlCatalog, local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_what_is_no_table_is_refused(catalog, local, tmp_path):
     create(catalog, rows_of_all_types(5))
     with pytest.raises(MissingInputError, match=r"no Iceberg table is called ns\.other"):
         local.read_iceberg("ns.other", catalog=catalog)
@@ -85,9 +79,7 @@ def test_what_is_no_table_is_refused(catalog: SqlCatalog, local: ps.LocalEngine,
     assert "engine.read_iceberg" in str(refused.value.hint)
 
 
-def test_a_table_that_has_no_snapshot_yet_has_its_columns_and_no_row(
-    catalog: SqlCatalog, local: ps.LocalEngine
-) -> None:
+def test_a_table_that_has_no_snapshot_yet_has_its_columns_and_no_row(catalog, local):
     table = catalog.create_table("ns.t", rows_of_all_types(0).schema)
     assert local.read_iceberg(table).to_arrow() == rows_of_all_types(0)
 
@@ -95,7 +87,7 @@ def test_a_table_that_has_no_snapshot_yet_has_its_columns_and_no_row(
 # Snapshots
 
 
-def test_a_snapshot_and_a_time_are_read_as_the_table_was_then(catalog: SqlCatalog, local: ps.LocalEngine) -> None:
+def test_a_snapshot_and_a_time_are_read_as_the_table_was_then(catalog, local):
     from pyiceberg.types import DoubleType
 
     table = create(catalog, rows_of_all_types(10))
@@ -113,7 +105,7 @@ def test_a_snapshot_and_a_time_are_read_as_the_table_was_then(catalog: SqlCatalo
     assert local.read_iceberg(table).columns == table.scan().to_arrow().column_names
 
 
-def test_a_snapshot_or_a_time_that_the_table_never_had_is_refused(catalog: SqlCatalog, local: ps.LocalEngine) -> None:
+def test_a_snapshot_or_a_time_that_the_table_never_had_is_refused(catalog, local):
     table = create(catalog, rows_of_all_types(10))
     with pytest.raises(MissingInputError, match="has no snapshot 5") as caught:
         local.read_iceberg(table, snapshot_id=5)
@@ -176,9 +168,7 @@ def data_file(path: str, form: str, content: str, partition: Any, rows: int, **m
 
 
 @pytest.mark.parametrize("delete_rows", [delete, delete_by_vector])
-def test_deleted_rows_are_not_read_wherever_pieces_are_cut(
-    catalog: SqlCatalog, local: ps.LocalEngine, delete_rows: Callable[[Table, list[int]], None]
-) -> None:
+def test_deleted_rows_are_not_read_wherever_pieces_are_cut(catalog, local, delete_rows):
     table = create(catalog, rows_of_all_types(50))
     delete_rows(table, [0, 1, 7, 20, 49])
     expected = table.scan().to_arrow()
@@ -189,9 +179,7 @@ def test_deleted_rows_are_not_read_wherever_pieces_are_cut(
         assert_same_rows(data.to_arrow(), expected)
 
 
-def test_deletes_of_several_files_add_up_and_hold_for_their_own_data_file_alone(
-    catalog: SqlCatalog, local: ps.LocalEngine
-) -> None:
+def test_deletes_of_several_files_add_up_and_hold_for_their_own_data_file_alone(catalog, local):
     table = create(catalog, rows_of_all_types(20))
     table.append(rows_of_all_types(20, first=20))
     delete(table, [1, 2])
@@ -200,9 +188,7 @@ def test_deletes_of_several_files_add_up_and_hold_for_their_own_data_file_alone(
     assert_same_rows(local.read_iceberg(table).to_arrow(), table.scan().to_arrow())
 
 
-def test_a_table_with_equality_deletes_is_refused_before_a_row_is_read(
-    catalog: SqlCatalog, local: ps.LocalEngine, opened: list[str]
-) -> None:
+def test_a_table_with_equality_deletes_is_refused_before_a_row_is_read(catalog, local, opened):
     table = create(catalog, rows_of_all_types(20))
     delete(table, [1], "EQUALITY_DELETES")
     with pytest.raises(InputError, match=f"the table in .*{table.location()[8:]} has equality delete files"):
@@ -213,9 +199,7 @@ def test_a_table_with_equality_deletes_is_refused_before_a_row_is_read(
 # Schemas
 
 
-def test_columns_and_fields_are_known_by_their_ids_when_they_are_renamed_added_moved_and_widened(
-    catalog: SqlCatalog, local: ps.LocalEngine
-) -> None:
+def test_columns_and_fields_are_known_by_their_ids_when_they_are_renamed_added_moved_and_widened(catalog, local):
     from pyiceberg.types import DoubleType, LongType, NestedField, StringType, StructType
 
     pair = pa.struct({"x": pa.int64(), "y": pa.int64()})
@@ -249,9 +233,7 @@ def test_columns_and_fields_are_known_by_their_ids_when_they_are_renamed_added_m
         assert ours["q"].to_pylist() == [[{"y": 2, "first": 1}, None], [], []]  # pyiceberg writes no null list
 
 
-def test_files_that_were_added_without_field_ids_are_read_by_the_name_mapping(
-    catalog: SqlCatalog, local: ps.LocalEngine, tmp_path: Path
-) -> None:
+def test_files_that_were_added_without_field_ids_are_read_by_the_name_mapping(catalog, local, tmp_path):
     rows = pa.table({"id": [1, 2], "b": ["x", None]})
     table = create(catalog, rows)
     pq.write_table(rows.select(["b", "id"]), tmp_path / "added.parquet")
@@ -266,9 +248,7 @@ def test_files_that_were_added_without_field_ids_are_read_by_the_name_mapping(
         local.read_iceberg(table).to_arrow()
 
 
-def test_a_partition_that_is_no_column_as_it_is_leaves_the_column_to_the_file(
-    catalog: SqlCatalog, local: ps.LocalEngine, tmp_path: Path
-) -> None:
+def test_a_partition_that_is_no_column_as_it_is_leaves_the_column_to_the_file(catalog, local, tmp_path):
     from pyiceberg.transforms import BucketTransform
     from pyiceberg.typedef import Record
 
@@ -289,7 +269,7 @@ def test_a_partition_that_is_no_column_as_it_is_leaves_the_column_to_the_file(
 
 
 @pytest.mark.parametrize("timestamp", ["garbage", 5, dt.date(2020, 1, 1)])
-def test_what_is_no_time_is_refused(local: ps.LocalEngine, catalog: Any, timestamp: Any) -> None:
+def test_what_is_no_time_is_refused(local, catalog, timestamp):
     table = catalog.create_table("ns.t", pa.schema([("x", pa.int64())]))
     with pytest.raises(ConfigError, match="expected a datetime or a text"):
         local.read_iceberg(table, timestamp=timestamp)

@@ -1,7 +1,5 @@
 """Writes into tables that are killed: what they leave is removed by the next one, and nothing that anybody needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +58,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path, local: ps.LocalEngine,
 
 
 @pytest.mark.parametrize("first", [[], [1, 2]])
-def test_parts_of_a_killed_run_are_removed_by_the_next_write(table: Table, first: list[int]) -> None:
+def test_parts_of_a_killed_run_are_removed_by_the_next_write(table, first):
     if first:
         table.put(*first)
     assert table.put_in_a_process(3, 4, failpoint="table-parts-put") == KILLED
@@ -72,7 +70,7 @@ def test_parts_of_a_killed_run_are_removed_by_the_next_write(table: Table, first
     assert table.records() == []
 
 
-def test_parts_that_a_killed_run_has_committed_stay_for_whoever_asks_for_that_version(table: Table) -> None:
+def test_parts_that_a_killed_run_has_committed_stay_for_whoever_asks_for_that_version(table):
     table.put(1)
     assert table.put_in_a_process(2, 3, failpoint="table-committed") == KILLED
     old = table.before()
@@ -85,7 +83,7 @@ def test_parts_that_a_killed_run_has_committed_stay_for_whoever_asks_for_that_ve
     assert sorted(table.read(**old).to_arrow()["id"].to_pylist()) == [1, 2, 3]
 
 
-def test_parts_of_a_live_run_and_files_of_other_writers_stay(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_a_live_run_and_files_of_other_writers_stay(table, monkeypatch):
     table.put(1)
     assert table.put_in_a_process(2, failpoint="table-parts-put") == KILLED
     folder = Path(next(iter(table.parts()))).parent
@@ -109,7 +107,7 @@ def test_parts_of_a_live_run_and_files_of_other_writers_stay(table: Table, monke
     assert table.records() == []
 
 
-def test_rows_that_are_set_aside_are_not_lost_when_the_run_dies_before_the_commit_of_its_table(table: Table) -> None:
+def test_rows_that_are_set_aside_are_not_lost_when_the_run_dies_before_the_commit_of_its_table(table):
     assert table.put_in_a_process(1, -1, failpoint="table-parts-put") == KILLED
     assert table.aside() == [-1]
     assert table.put_in_a_process(2, -2, run_id="r") == 0
@@ -120,9 +118,7 @@ def test_rows_that_are_set_aside_are_not_lost_when_the_run_dies_before_the_commi
     assert (table.ids(), table.aside()) == ([4], [-4])
 
 
-def test_rows_that_are_set_aside_are_not_lost_when_the_commit_of_their_table_fails(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_are_set_aside_are_not_lost_when_the_commit_of_their_table_fails(table, monkeypatch):
     table.put(1)
     data = table.local.from_arrow(pa.table({"id": [2, -2]}))
     checked = ps.Pipeline(ps.stages.Expect("id >= 0", action="quarantine")).fit(data).transform(data)
@@ -133,7 +129,7 @@ def test_rows_that_are_set_aside_are_not_lost_when_the_commit_of_their_table_fai
     assert table.parts() == table.listed()
 
 
-def test_two_runs_that_set_rows_aside_at_once_both_come_through(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_that_set_rows_aside_at_once_both_come_through(table, monkeypatch):
     table.put(1)
     data = table.local.from_arrow(pa.table({"id": [2, -2]}))
     checked = ps.Pipeline(ps.stages.Expect("id >= 0", action="quarantine")).fit(data).transform(data)

@@ -1,7 +1,5 @@
 """Writing Delta tables; `test_write_tables` tests what Delta and Iceberg share."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from pathlib import Path
@@ -15,12 +13,7 @@ from table_rows import UTC, assert_same_rows, delete_rows, deletion_vector, delt
 
 import penstock as ps
 from penstock.dataset.writing import WriteResult
-from penstock.errors import (
-    CommitConflictError,
-    ConfigError,
-    DataValueError,
-    PenstockError,
-)
+from penstock.errors import CommitConflictError, ConfigError, DataValueError, PenstockError
 from tests.tables.output_table import OutputTable
 
 
@@ -39,7 +32,7 @@ def parts_not_listed(table: Path) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_a_table_is_written_and_read_alike_on_every_engine(engine: Any, tmp_path: Path) -> None:
+def test_a_table_is_written_and_read_alike_on_every_engine(engine, tmp_path):
     rows = rows_of_all_types(60)
     engine.from_arrow(rows, fragment_bytes=2000).write(tmp_path / "t", format="delta", partition_by="city")
     configuration = {"delta.enableDeletionVectors": "true"}
@@ -52,7 +45,7 @@ def test_a_table_is_written_and_read_alike_on_every_engine(engine: Any, tmp_path
     assert data.filter(nw.col("city") == "x y").count() == 9
 
 
-def test_types_that_delta_lacks_are_stored_wider_and_read_as_that(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_types_that_delta_lacks_are_stored_wider_and_read_as_that(tmp_path, local):
     start = dt.datetime(2024, 5, 1, 12)
     rows = pa.table(
         {
@@ -73,9 +66,7 @@ def test_types_that_delta_lacks_are_stored_wider_and_read_as_that(tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_a_merge_by_keys_with_nulls_gives_the_same_rows_however_often_it_is_run(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+def test_a_merge_by_keys_with_nulls_gives_the_same_rows_however_often_it_is_run(tmp_path, local):
     table = tmp_path / "t"
     key = '"k'  # a name that has to be quoted
     rows = pa.table({"id": [1, 2, None, 4], key: ["a", None, None, "b"], "x": [1.0, 2.0, 3.0, 4.0]})
@@ -89,9 +80,7 @@ def test_a_merge_by_keys_with_nulls_gives_the_same_rows_however_often_it_is_run(
     assert list(table.glob("part-*")) == []  # what was staged for the merge
 
 
-def test_a_key_that_is_twice_among_the_rows_to_merge_is_refused_and_nothing_is_left(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+def test_a_key_that_is_twice_among_the_rows_to_merge_is_refused_and_nothing_is_left(tmp_path, local):
     write(local, tmp_path / "t", pa.table({"id": [1]}))
     with pytest.raises(DataValueError, match="the key id=None is twice among the rows to merge"):
         write(local, tmp_path / "t", pa.table({"id": [None, 2, None]}), mode="merge", keys="id")
@@ -102,7 +91,7 @@ def test_a_key_that_is_twice_among_the_rows_to_merge_is_refused_and_nothing_is_l
 # Columns and partitions that do not fit
 
 
-def test_rows_with_other_columns_are_written_where_the_schema_may_grow(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_rows_with_other_columns_are_written_where_the_schema_may_grow(tmp_path, local):
     table = tmp_path / "t"
     write(local, table, pa.table({"id": [1], "x": [1.5]}))
     write(local, table, pa.table({"id": [2], "new": ["n"]}), mode="append", schema_mode="merge")
@@ -114,9 +103,7 @@ def test_rows_with_other_columns_are_written_where_the_schema_may_grow(tmp_path:
     assert rows_of(table) == [{"id": "x"}]
 
 
-def test_rows_with_other_partitions_are_refused_and_those_of_the_table_are_taken(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
+def test_rows_with_other_partitions_are_refused_and_those_of_the_table_are_taken(tmp_path, local):
     rows = pa.table({"id": [1], "k": ["a"], "j": ["b"]})
     write(local, tmp_path / "t", rows, partition_by="k")
     with pytest.raises(ConfigError, match="is partitioned by \\('k',\\), and the rows by \\('j',\\)"):
@@ -125,7 +112,7 @@ def test_rows_with_other_partitions_are_refused_and_those_of_the_table_are_taken
     assert all("/k=a/" in path for path in delta_table(tmp_path / "t").file_uris())
 
 
-def test_an_empty_text_that_a_partition_would_make_null_is_refused(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_an_empty_text_that_a_partition_would_make_null_is_refused(tmp_path, local):
     with pytest.raises(DataValueError, match="column 'k' has an empty text, which is null in a partition"):
         write(local, tmp_path / "t", pa.table({"id": [1], "k": [""]}), partition_by="k")
     assert list((tmp_path / "t").rglob("*.parquet")) == []
@@ -139,29 +126,23 @@ def table(tmp_path: Path, local: ps.LocalEngine) -> OutputTable:
     return OutputTable("delta", tmp_path, local)
 
 
-def test_a_table_that_another_run_makes_meanwhile_is_appended_to(
-    table: OutputTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_another_run_makes_meanwhile_is_appended_to(table, monkeypatch):
     table.meanwhile(monkeypatch, lambda: table.write(pa.table({"id": [2]}), mode="append"))
     table.write(pa.table({"id": [1]}), mode="append")
     assert [row["id"] for row in table.rows()] == [1, 2]
 
 
-def test_a_merge_into_a_table_that_another_run_has_changed_meanwhile_is_told_and_leaves_nothing(
-    table: OutputTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_merge_into_a_table_that_another_run_has_changed_meanwhile_is_told_and_leaves_nothing(table, monkeypatch):
     rows = pa.table({"id": [1, 2], "k": ["a", "b"]})
     table.write(rows, partition_by="k")
     table.meanwhile(monkeypatch, lambda: table.write(rows, mode="append"))
     with pytest.raises(CommitConflictError, match="another run has changed the table"):
         table.write(rows, mode="merge", keys="id")
     assert len(table.rows()) == 4
-    assert {
-        path for path in table.parts() if "/part-20" in path
-    } <= table.listed()  # deltalake leaves others of its own
+    assert {p for p in table.parts() if "/part-20" in p} <= table.listed()  # deltalake leaves others of its own
 
 
-def test_one_run_in_two_processes_at_once_is_there_once(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_run_in_two_processes_at_once_is_there_once(table, monkeypatch):
     rows = pa.table({"id": [1]})
     table.write(rows)
     table.meanwhile(monkeypatch, lambda: table.write(rows, mode="append", run_id="r"))
@@ -170,9 +151,7 @@ def test_one_run_in_two_processes_at_once_is_there_once(table: OutputTable, monk
     assert table.parts() == table.listed()
 
 
-def test_two_runs_that_overwrite_different_partitions_both_come_through(
-    table: OutputTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_runs_that_overwrite_different_partitions_both_come_through(table, monkeypatch):
     options = {"mode": "overwrite_partitions", "partition_by": "k"}
     table.write(pa.table({"id": [1, 2], "k": ["a", "b"]}), partition_by="k")
     table.meanwhile(monkeypatch, lambda: table.write(pa.table({"id": [3], "k": ["a"]}), **options))
@@ -180,7 +159,7 @@ def test_two_runs_that_overwrite_different_partitions_both_come_through(
     assert table.rows() == [{"id": 3, "k": "a"}, {"id": 4, "k": "b"}]
 
 
-def test_a_write_that_fails_leaves_no_part(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_write_that_fails_leaves_no_part(tmp_path, local):
     for name, value in (("a", 1.0), ("b", None)):
         pq.write_table(pa.table({"x": pa.array([value], pa.float64())}), tmp_path / f"{name}.parquet")
     data = local.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"], fragment_bytes=1)
@@ -190,7 +169,7 @@ def test_a_write_that_fails_leaves_no_part(tmp_path: Path, local: ps.LocalEngine
     assert list((tmp_path / "t").rglob("*.parquet")) == []
 
 
-def test_rows_that_are_set_aside_lie_beside_the_table_and_are_counted(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_rows_that_are_set_aside_lie_beside_the_table_and_are_counted(tmp_path, local):
     data = local.from_arrow(pa.table({"x": [1, -1, 2]}))
     model = ps.Pipeline(ps.stages.Expect("x > 0", action="quarantine")).fit(data)
     result = model.transform(data).write(tmp_path / "t", format="delta")
@@ -200,7 +179,7 @@ def test_rows_that_are_set_aside_lie_beside_the_table_and_are_counted(tmp_path: 
     assert [row["x"] for row in rows_of(tmp_path / "t")] == [1, 2]
 
 
-def test_a_dataset_without_rows_makes_a_table_without_files(tmp_path: Path, local: ps.LocalEngine) -> None:
+def test_a_dataset_without_rows_makes_a_table_without_files(tmp_path, local):
     assert write(local, tmp_path / "t", rows_of_all_types(0), partition_by="city").files == 0
     assert local.read_delta(tmp_path / "t").to_arrow().select(["id", "city"]).num_rows == 0
     assert delta_table(tmp_path / "t").file_uris() == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,9 +29,7 @@ def write(local: ps.LocalEngine, catalog: SqlCatalog) -> Write:
     return write
 
 
-def test_columns_that_are_renamed_after_a_write_are_known_by_their_ids(
-    catalog: SqlCatalog, local: ps.LocalEngine, write: Write
-) -> None:
+def test_columns_that_are_renamed_after_a_write_are_known_by_their_ids(catalog, local, write):
     write(pa.table({"id": [1], "p": [{"x": 1, "y": 2}]}))
     table = catalog.load_table("ns.t")
     with table.update_schema() as schema:
@@ -42,7 +39,7 @@ def test_columns_that_are_renamed_after_a_write_are_known_by_their_ids(
     assert table.scan().to_arrow().to_pylist() == expected == local.read_iceberg(table).to_arrow().to_pylist()
 
 
-def test_rows_with_other_partitions_and_a_merge_are_refused(catalog: SqlCatalog, write: Write) -> None:
+def test_rows_with_other_partitions_and_a_merge_are_refused(catalog, write):
     rows = pa.table({"id": [1], "x": [1.5]})
     write(rows)
     with pytest.raises(ConfigError, match="the rows by"):
@@ -57,6 +54,6 @@ def test_rows_with_other_partitions_and_a_merge_are_refused(catalog: SqlCatalog,
         write(rows, mode="append")
 
 
-def test_a_table_without_a_catalog_is_not_written(local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_a_table_without_a_catalog_is_not_written(local, tmp_path):
     with pytest.raises(ConfigError, match="an Iceberg table is written through a catalog"):
         local.from_arrow(pa.table({"id": [1]})).write(tmp_path / "t", format="iceberg")

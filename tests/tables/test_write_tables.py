@@ -1,7 +1,5 @@
 """Delta and Iceberg tables as outputs: one transaction, foreign readers, concurrent runs."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from typing import Any
@@ -11,23 +9,13 @@ import pyarrow as pa
 import pytest
 from table_rows import assert_same_rows, rows_of_all_types
 
-import penstock as ps
-from penstock.errors import (
-    CommitConflictError,
-    ConfigError,
-    IncompleteInputError,
-    OutputExistsError,
-    SchemaDriftError,
-)
+from penstock.errors import CommitConflictError, ConfigError, IncompleteInputError, OutputExistsError, SchemaDriftError
 from penstock.io.fragments import row_bytes
-from tests.tables.output_table import OutputTable
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("keys", [(), ("city",), ("day", "city", "ok", "at", "small")])
-def test_rows_of_every_type_are_read_the_same_by_its_library_and_polars(
-    table: OutputTable, keys: tuple[str, ...]
-) -> None:
+def test_rows_of_every_type_are_read_the_same_by_its_library_and_polars(table, keys):
     rows = rows_of_all_types(60)
     keys = (*keys, "local") if table.kind == "iceberg" and len(keys) > 1 else keys
     result = table.write(rows, partition_by=keys)
@@ -42,7 +30,7 @@ def test_rows_of_every_type_are_read_the_same_by_its_library_and_polars(
         assert_same_rows(rows, scanned.collect().to_arrow())
 
 
-def test_a_type_that_the_table_cannot_hold_is_refused_before_anything_is_there(table: OutputTable) -> None:
+def test_a_type_that_the_table_cannot_hold_is_refused_before_anything_is_there(table):
     kinds = [pa.uint64(), pa.time64("ns"), pa.timestamp("ns"), pa.duration("us"), pa.null(), pa.list_(pa.uint64())]
     for kind in [*kinds, pa.time64("us")] if table.kind == "delta" else kinds:
         with pytest.raises(ConfigError, match=r"column 'x' is .*, which an? (Delta|Iceberg) table cannot hold"):
@@ -50,7 +38,7 @@ def test_a_type_that_the_table_cannot_hold_is_refused_before_anything_is_there(t
         assert not table.is_there()
 
 
-def test_each_mode_does_to_the_rows_that_are_there_what_it_says(table: OutputTable) -> None:
+def test_each_mode_does_to_the_rows_that_are_there_what_it_says(table):
     table.write(pa.table({"id": [1, 2, 3, 4], "k": ["a", "a", None, "b/c"]}), partition_by="k")
     exists = f"{table.name} exists" if table.kind == "iceberg" else "exists and holds a Delta table"
     with pytest.raises(OutputExistsError, match=exists):
@@ -67,7 +55,7 @@ def test_each_mode_does_to_the_rows_that_are_there_what_it_says(table: OutputTab
     assert table.read(**before).count() == 5
 
 
-def test_an_append_of_a_run_that_is_done_twice_is_there_once(table: OutputTable) -> None:
+def test_an_append_of_a_run_that_is_done_twice_is_there_once(table):
     rows = pa.table({"id": [1, 2]})
     for run in ("scheduled__2024-01-01", "scheduled__2024-01-01", "scheduled__2024-01-02"):
         result = table.write(rows, mode="append", run_id=run)
@@ -78,7 +66,7 @@ def test_an_append_of_a_run_that_is_done_twice_is_there_once(table: OutputTable)
     assert table.parts() == table.listed()
 
 
-def test_rows_with_other_columns_are_refused(table: OutputTable) -> None:
+def test_rows_with_other_columns_are_refused(table):
     table.write(pa.table({"id": [1], "x": [1.5]}))
     name = "the table" if table.kind == "delta" else "the Iceberg table"
     for rows, message in (
@@ -91,7 +79,7 @@ def test_rows_with_other_columns_are_refused(table: OutputTable) -> None:
 
 
 @pytest.mark.thorough
-def test_two_runs_that_append_at_once_both_come_through(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_that_append_at_once_both_come_through(table, monkeypatch):
     table.write(pa.table({"id": [1]}))
     table.meanwhile(monkeypatch, lambda: table.write(pa.table({"id": [2]}), mode="append"))
     table.write(pa.table({"id": [3]}), mode="append")
@@ -99,9 +87,7 @@ def test_two_runs_that_append_at_once_both_come_through(table: OutputTable, monk
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
-def test_a_run_whose_table_another_has_changed_meanwhile_is_told_and_leaves_nothing(
-    table: OutputTable, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
+def test_a_run_whose_table_another_has_changed_meanwhile_is_told_and_leaves_nothing(table, monkeypatch, mode):
     rows = pa.table({"id": [1, 2], "k": ["a", "b"]})
     table.write(rows, partition_by="k")
     table.meanwhile(monkeypatch, lambda: table.write(rows, mode="append"))
@@ -112,7 +98,7 @@ def test_a_run_whose_table_another_has_changed_meanwhile_is_told_and_leaves_noth
     assert table.parts() == table.listed()
 
 
-def test_a_run_that_ends_before_its_commit_leaves_no_part(table: OutputTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_ends_before_its_commit_leaves_no_part(table, monkeypatch):
     def stop() -> None:
         assert len(table.parts()) == 1
         raise KeyboardInterrupt
@@ -127,7 +113,7 @@ def test_a_run_that_ends_before_its_commit_leaves_no_part(table: OutputTable, mo
 # Read again
 
 
-def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: OutputTable, opened: list[str]) -> None:
+def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table, opened):
     table.write(rows_of_all_types(30), partition_by="ok")
     opened.clear()
     data = table.read()
@@ -142,9 +128,7 @@ def test_no_file_is_opened_to_plan_and_one_that_is_gone_is_named(table: OutputTa
 
 
 @pytest.mark.thorough
-def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(
-    table: OutputTable, local: ps.LocalEngine
-) -> None:
+def test_a_large_file_is_cut_to_fragments_of_the_size_that_is_asked_for(table, local):
     rows = pa.table({"x": range(1000)})
     local.from_arrow(rows).write(table.target, format=table.kind, **table.options)
     data = table.read(fragment_bytes=300 * row_bytes(rows.schema))

@@ -1,7 +1,5 @@
 """22 queries in the manner of TPC-H, as verbs and in the SQL that DuckDB is asked, have the rows that it gives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

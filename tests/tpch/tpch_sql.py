@@ -1,7 +1,5 @@
 """The 22 queries in the manner of TPC-H as SQL, for DuckDB."""
 
-from __future__ import annotations
-
 REVENUE = "l_extendedprice * (1 - l_discount)"
 
 SQL = {

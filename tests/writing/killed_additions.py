@@ -4,8 +4,6 @@ Run by test_additions_killed in a process of its own, which imports once: a line
 and failpoint.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

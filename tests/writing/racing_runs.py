@@ -4,8 +4,6 @@ Run by test_racing_runs, or by hand with more rounds: `python -m tests.writing.r
 process has sealed its outputs before one of them commits, so that all but the first have to go on from what others did.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Writes that add to an output: what they keep, what they replace, twice the same run, and two runs at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading
@@ -41,7 +39,7 @@ def content(local: Engine, path: Path, format: str = "parquet") -> list[tuple[in
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
-def test_appended_rows_come_after_those_there(local: Engine, tmp_path: Path, format: str) -> None:
+def test_appended_rows_come_after_those_there(local, tmp_path, format):
     in_order = [(1, "a"), (2, "b"), (1, "c"), (2, "d"), (1, "e")]
     by_day = [(1, "a"), (1, "c"), (2, "b"), (1, "e"), (2, "d")]
     for name, keys, expected in (("flat", (), in_order), ("folders", "day", by_day)):
@@ -53,7 +51,7 @@ def test_appended_rows_come_after_those_there(local: Engine, tmp_path: Path, for
 
 
 @pytest.mark.parametrize("partition_by", [(), "day"])
-def test_a_run_that_is_done_again_is_there_once(local: Engine, tmp_path: Path, partition_by: Any) -> None:
+def test_a_run_that_is_done_again_is_there_once(local, tmp_path, partition_by):
     target, parts = tmp_path / "out", {"mode": "append", "partition_by": partition_by}
     rows(local, (1, "a")).write(target, **parts, run_id="before")
     rows(local, (1, "lost"), (3, "lost")).write(target, **parts, run_id=RUN)
@@ -66,7 +64,7 @@ def test_a_run_that_is_done_again_is_there_once(local: Engine, tmp_path: Path, p
     assert {file.get("run") for file in files[2:]} == {RUN}
 
 
-def test_a_run_of_the_same_name_replaces_what_another_mode_wrote(local: Engine, tmp_path: Path) -> None:
+def test_a_run_of_the_same_name_replaces_what_another_mode_wrote(local, tmp_path):
     rows(local, (1, "a")).write(tmp_path / "out", run_id=RUN)
     rows(local, (2, "b")).write(tmp_path / "out", mode="append", run_id=RUN)
     assert content(local, tmp_path / "out") == [(2, "b")]
@@ -74,7 +72,7 @@ def test_a_run_of_the_same_name_replaces_what_another_mode_wrote(local: Engine, 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
-def test_exactly_the_partitions_of_new_rows_are_replaced(local: Engine, tmp_path: Path, format: str) -> None:
+def test_exactly_the_partitions_of_new_rows_are_replaced(local, tmp_path, format):
     target = tmp_path / "out"
     rows(local, (1, "a"), (2, "b"), (None, "n"), (3, "c"), (2, "d")).write(target, format=format, partition_by="day")
     for replaced, unchanged in ((3, 2), (3, 2)):
@@ -84,7 +82,7 @@ def test_exactly_the_partitions_of_new_rows_are_replaced(local: Engine, tmp_path
         assert (result.partitions, result.rows_replaced, result.rows_unchanged) == (3, replaced, unchanged)
 
 
-def test_files_that_stay_are_not_written_again(local: Engine, tmp_path: Path) -> None:
+def test_files_that_stay_are_not_written_again(local, tmp_path):
     target = tmp_path / "out"
     rows(local, (1, "a"), (2, "b")).write(target, partition_by="day")
     inode = (target / "day=1" / "part-00000.parquet").stat().st_ino
@@ -93,7 +91,7 @@ def test_files_that_stay_are_not_written_again(local: Engine, tmp_path: Path) ->
     assert not (target / "day=2" / "part-00000.parquet").exists()
 
 
-def test_no_rows_leave_the_output_as_it_is(local: Engine, tmp_path: Path) -> None:
+def test_no_rows_leave_the_output_as_it_is(local, tmp_path):
     for mode in ("append", "overwrite_partitions"):
         for pairs, expected in (((), []), (((1, "a"),), [(1, "a")]), ((), [(1, "a")])):
             rows(local, *pairs).write(tmp_path / mode, partition_by="day", mode=mode)
@@ -114,9 +112,7 @@ OTHERS = {
 }  # fmt: skip
 
 
-def test_rows_that_do_not_go_beside_those_there_are_refused_before_anything_is_read(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_rows_that_do_not_go_beside_those_there_are_refused_before_anything_is_read(local, tmp_path, subtests):
     target = tmp_path / "out"
     rows(local, (1, "a")).write(target, partition_by="day")
     before = snapshot(target)
@@ -129,13 +125,13 @@ def test_rows_that_do_not_go_beside_those_there_are_refused_before_anything_is_r
             assert (snapshot(target), os.listdir(tmp_path)) == (before, ["out"])
 
 
-def test_rows_that_lack_a_column_are_not_added(local: Engine, tmp_path: Path) -> None:
+def test_rows_that_lack_a_column_are_not_added(local, tmp_path):
     rows(local, (1, "a")).write(tmp_path / "out")
     with pytest.raises(SchemaDriftError, match=r"column 's' of the output .* is not in the rows to add"):
         rows(local, (1, "a")).select("day").write(tmp_path / "out", mode="append")
 
 
-def test_nothing_is_added_to_what_is_no_such_output(local: Engine, tmp_path: Path) -> None:
+def test_nothing_is_added_to_what_is_no_such_output(local, tmp_path):
     data = rows(local, (1, "a"))
     Pipeline(st.StringIndexer("s")).fit(data).save(tmp_path / "model")
     with pytest.raises(ConfigError, match="holds no dataset, but penstock/model"):
@@ -162,7 +158,7 @@ BROKEN: list[dict[str, Any]] = [
 ]
 
 
-def test_a_manifest_with_folders_of_no_column_is_refused(local: Engine, tmp_path: Path) -> None:
+def test_a_manifest_with_folders_of_no_column_is_refused(local, tmp_path):
     rows(local, (1, "a")).write(tmp_path / "out", partition_by="day")
     path = tmp_path / "out" / "_manifest.json"
     whole = json.loads(path.read_text())
@@ -173,7 +169,7 @@ def test_a_manifest_with_folders_of_no_column_is_refused(local: Engine, tmp_path
 
 
 @pytest.mark.thorough
-def test_rows_set_aside_are_added_and_are_there_once_for_a_run(local: Engine, tmp_path: Path) -> None:
+def test_rows_set_aside_are_added_and_are_there_once_for_a_run(local, tmp_path):
     def add(*pairs: tuple[int, str], run_id: str) -> Any:
         data = rows(local, *pairs)
         checked = Pipeline(st.Expect("day < 10", action="quarantine")).fit(data).transform(data)
@@ -195,7 +191,7 @@ def test_rows_set_aside_are_added_and_are_there_once_for_a_run(local: Engine, tm
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_many_appends_at_once_all_come_through(local: Engine, tmp_path: Path) -> None:
+def test_many_appends_at_once_all_come_through(local, tmp_path):
     ready = threading.Barrier(6)
     stage = Revision.stage
 
@@ -229,9 +225,7 @@ APART = {"mode": "overwrite_partitions", "partition_by": "day"}
 AGAIN = {"mode": "append", "partition_by": "day", "run_id": RUN}
 
 
-def test_two_that_overwrite_different_partitions_both_come_through(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_that_overwrite_different_partitions_both_come_through(local, tmp_path, monkeypatch):
     target = tmp_path / "out"
     rows(local, (1, "a"), (2, "b"), (3, "c")).write(target, partition_by="day")
     overtaken(monkeypatch, lambda: rows(local, (1, "x")).write(target, **APART))
@@ -249,9 +243,7 @@ def test_two_that_overwrite_different_partitions_both_come_through(
     ],
     ids=["the same partition", "the same run", "overwritten whole", "a merge"],
 )  # fmt: skip
-def test_a_run_that_would_undo_what_another_did_meanwhile_gives_way(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Any, second: Any
-) -> None:
+def test_a_run_that_would_undo_what_another_did_meanwhile_gives_way(local, tmp_path, monkeypatch, first, second):
     target = tmp_path / "out"
     rows(local, (1, "a"), (2, "b")).write(target, partition_by="day", run_id=RUN)
     overtaken(monkeypatch, lambda: rows(local, (1, "first")).write(target, **first))
@@ -263,8 +255,8 @@ def test_a_run_that_would_undo_what_another_did_meanwhile_gives_way(
 
 
 def test_an_append_goes_on_from_an_output_that_was_overwritten_meanwhile_unless_its_columns_have_changed(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    local, tmp_path, monkeypatch
+):
     target = tmp_path / "out"
     rows(local, (1, "a")).write(target)
     overtaken(monkeypatch, lambda: rows(local, (1, "b")).write(target, overwrite=True))
@@ -279,7 +271,7 @@ def test_an_append_goes_on_from_an_output_that_was_overwritten_meanwhile_unless_
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("partition_by", [(), "day"])
-def test_every_engine_adds_the_same_rows(engine: Engine, local: Engine, tmp_path: Path, partition_by: Any) -> None:
+def test_every_engine_adds_the_same_rows(engine, local, tmp_path, partition_by):
     for place, each in (("own", engine), ("local", local)):
         for pairs in ([(1, "a"), (2, "b"), (3, "c")], [(2, "d"), (1, "e")]):
             rows(each, *pairs).write(tmp_path / place, mode="append", partition_by=partition_by, run_id=pairs[0][1])
@@ -288,7 +280,7 @@ def test_every_engine_adds_the_same_rows(engine: Engine, local: Engine, tmp_path
     assert content(local, tmp_path / "own") == content(local, tmp_path / "local")
 
 
-def test_an_output_without_a_name_of_its_run_is_of_the_run_that_staged_it(local: Engine, tmp_path: Path) -> None:
+def test_an_output_without_a_name_of_its_run_is_of_the_run_that_staged_it(local, tmp_path):
     result = rows(local, (1, "a")).write(tmp_path / "out", mode="append")
     manifest = verified(tmp_path / "out")
     assert (manifest.run_id, manifest.files[0].run) == (result.run_id, None)

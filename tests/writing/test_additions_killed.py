@@ -1,7 +1,5 @@
 """SIGKILL while rows are added: all of them are there or none, and the same write again has them there once."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -41,8 +39,8 @@ CASES = [(mode, step) for mode in MODES for step in STEPS if mode == "merge" or 
 
 @pytest.mark.parametrize(("mode", "step"), CASES)
 def test_a_killed_write_has_added_all_its_rows_or_none_and_is_done_again_without_a_trace(
-    run: Worker, local: Engine, tmp_path: Path, mode: str, step: str
-) -> None:
+    run, local, tmp_path, mode, step
+):
     target = tmp_path / "out"
     assert run(target, mode, "old", None) == 0
     assert run(target, mode, "new", step) == -signal.SIGKILL

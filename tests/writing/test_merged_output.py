@@ -1,7 +1,5 @@
 """Merging by keys: new rows in the places of those of their keys, the others after; done again, nothing changes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import random
@@ -56,9 +54,7 @@ def drawn(seed: int) -> tuple[list[Row], list[Row]]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
-def test_new_rows_take_the_places_of_their_keys_and_the_others_come_after(
-    local: Engine, tmp_path: Path, format: str
-) -> None:
+def test_new_rows_take_the_places_of_their_keys_and_the_others_come_after(local, tmp_path, format):
     options, target = FORMATS[format], tmp_path / "out"
     reading = {"null_values": ["-"]} if format == "csv" else {}
     old, new = drawn(0)
@@ -71,9 +67,7 @@ def test_new_rows_take_the_places_of_their_keys_and_the_others_come_after(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("buckets", [1, 5])
-def test_a_merge_gives_what_a_dictionary_gives(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buckets: int
-) -> None:
+def test_a_merge_gives_what_a_dictionary_gives(local, tmp_path, monkeypatch, buckets):
     monkeypatch.setattr(merge, "_MOST_BUCKETS", buckets)
     monkeypatch.setattr(merge, "_BUCKET_BYTES", 1)
     for seed in (1, 2, 3):
@@ -88,7 +82,7 @@ def test_a_merge_gives_what_a_dictionary_gives(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("keys", "places"), [(["id", "name"], (0, 1)), (["id"], (0,))])
-def test_partitions_hold_what_a_merge_gives(local: Engine, tmp_path: Path, keys: list[str], places: Any) -> None:
+def test_partitions_hold_what_a_merge_gives(local, tmp_path, keys, places):
     old, new = drawn(7)
     new = list({tuple(row[place] for place in places): row for row in new}.values())
     dataset(local, old).write(tmp_path / "out", partition_by="name")
@@ -98,7 +92,7 @@ def test_partitions_hold_what_a_merge_gives(local: Engine, tmp_path: Path, keys:
         assert sorted(content(local, tmp_path / "out"), key=str) == sorted(expected, key=str)
 
 
-def test_files_without_a_row_that_gives_way_stay_as_they_are(local: Engine, tmp_path: Path) -> None:
+def test_files_without_a_row_that_gives_way_stay_as_they_are(local, tmp_path):
     target = tmp_path / "out"
     dataset(local, [(number, "a", number) for number in range(9)]).write(target)
     before = {path.name: path.stat().st_ino for path in target.glob("*.parquet")}
@@ -107,7 +101,7 @@ def test_files_without_a_row_that_gives_way_stay_as_they_are(local: Engine, tmp_
     assert {name: after.get(name) for name in before} == before | {"part-00001.parquet": None}
 
 
-def test_only_the_partitions_of_new_rows_are_read_where_the_keys_tell_them(local: Engine, tmp_path: Path) -> None:
+def test_only_the_partitions_of_new_rows_are_read_where_the_keys_tell_them(local, tmp_path):
     target = tmp_path / "out"
     dataset(local, [(1, "a", 1), (1, "b", 2), (2, "b", 3)]).write(target, partition_by="name")
     (part,) = (target / "name=a").iterdir()
@@ -121,7 +115,7 @@ def test_only_the_partitions_of_new_rows_are_read_where_the_keys_tell_them(local
         dataset(local, [(2, "b", 30)]).write(target, keys=["id"], **parameters)
 
 
-def test_a_key_that_is_twice_among_the_new_rows_is_named(local: Engine, tmp_path: Path) -> None:
+def test_a_key_that_is_twice_among_the_new_rows_is_named(local, tmp_path):
     target = tmp_path / "out"
     dataset(local, [(1, "a", 1)]).write(target)
     twice = [(number, "x", number) for number in range(8)] + [(None, "é", 0), (5, None, 0), (None, "é", 1)]
@@ -136,9 +130,7 @@ def test_a_key_that_is_twice_among_the_new_rows_is_named(local: Engine, tmp_path
 @pytest.mark.thorough
 @pytest.mark.parametrize("buckets", [1, 3])
 @pytest.mark.parametrize(("kept_bytes", "fits"), [(2**20, True), (0, False)])
-def test_new_keys_are_read_once_where_they_fit_into_memory(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buckets: int, kept_bytes: int, fits: bool
-) -> None:
+def test_new_keys_are_read_once_where_they_fit_into_memory(local, tmp_path, monkeypatch, buckets, kept_bytes, fits):
     read, reads = new_rows.NewRows.read, Counter[tuple[str, ...]]()
 
     def count(rows: new_rows.NewRows, names: Any, columns: Any = None) -> Any:
@@ -168,7 +160,7 @@ KEYS = {
 
 
 @pytest.mark.thorough
-def test_keys_of_every_plain_type_find_their_rows(local: Engine, tmp_path: Path) -> None:
+def test_keys_of_every_plain_type_find_their_rows(local, tmp_path):
     for kind, values in KEYS.items():
         old, target = pa.table({"key": values, "n": [1, 2, 3]}), tmp_path / kind
         new = old.slice(1).set_column(1, "n", pa.array([20, 30]))
@@ -177,7 +169,7 @@ def test_keys_of_every_plain_type_find_their_rows(local: Engine, tmp_path: Path)
         assert local.read_parquet(target).to_arrow().to_pydict() == {"key": values, "n": [1, 20, 30]}
 
 
-def test_a_merge_without_good_keys_is_refused_before_anything_is_read(local: Engine, tmp_path: Path) -> None:
+def test_a_merge_without_good_keys_is_refused_before_anything_is_read(local, tmp_path):
     data = local.from_arrow(pa.table({"id": [1], "tags": [[1]]}))
     unread = data.map_partitions(lambda frame: 1 / 0, data.schema)
     with pytest.raises(ConfigError, match='mode="merge" needs keys'):
@@ -188,7 +180,7 @@ def test_a_merge_without_good_keys_is_refused_before_anything_is_read(local: Eng
         unread.write(tmp_path / "out", mode="merge", keys="tags")
 
 
-def test_a_merge_of_no_rows_changes_nothing(local: Engine, tmp_path: Path) -> None:
+def test_a_merge_of_no_rows_changes_nothing(local, tmp_path):
     dataset(local, []).write(tmp_path / "out", mode="merge", keys="id")
     assert content(local, tmp_path / "out") == []
     dataset(local, [(1, "a", 1)]).write(tmp_path / "out", mode="merge", keys="id")
@@ -196,7 +188,7 @@ def test_a_merge_of_no_rows_changes_nothing(local: Engine, tmp_path: Path) -> No
     assert content(local, tmp_path / "out") == [(1, "a", 1)]
 
 
-def test_a_run_that_appended_is_still_known_after_a_merge(local: Engine, tmp_path: Path) -> None:
+def test_a_run_that_appended_is_still_known_after_a_merge(local, tmp_path):
     target = tmp_path / "out"
     dataset(local, [(1, "a", 1)]).write(target, mode="append", run_id="one")
     dataset(local, [(1, "b", 2), (2, "b", 2)]).write(target, mode="merge", keys="id", run_id="two")
@@ -204,9 +196,7 @@ def test_a_run_that_appended_is_still_known_after_a_merge(local: Engine, tmp_pat
     assert content(local, target) == [(2, "b", 2), (1, "c", 3)]
 
 
-def test_an_output_that_is_replaced_while_it_is_merged_into_is_a_conflict(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_that_is_replaced_while_it_is_merged_into_is_a_conflict(local, tmp_path, monkeypatch):
     target, plan = tmp_path / "out", merge.plan_files
     dataset(local, [(1, "a", 1)]).write(target)
 
@@ -222,9 +212,7 @@ def test_an_output_that_is_replaced_while_it_is_merged_into_is_a_conflict(
 
 
 @pytest.mark.thorough
-def test_every_engine_merges_to_the_same_rows_in_the_same_order(
-    distributed_engine: Engine, local: Engine, tmp_path: Path
-) -> None:
+def test_every_engine_merges_to_the_same_rows_in_the_same_order(distributed_engine, local, tmp_path):
     old, new = drawn(9)
     for name, each in (("own", distributed_engine), ("local", local)):
         dataset(each, old).write(tmp_path / name)

@@ -1,7 +1,5 @@
 """Outputs in folders of values: what other libraries read of them, and what we read of them again, to the bit."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os
@@ -55,8 +53,8 @@ def by_day(table: pa.Table) -> pa.Table:
 
 @pytest.mark.thorough
 def test_rows_lie_in_the_folder_of_their_value_and_come_back_in_the_order_of_the_values(
-    data: Dataset, local: Engine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+    data, local, tmp_path, subtests
+):
     for format in FORMATS:
         with subtests.test(format=format):
             result = data.write(tmp_path / format, format=format, partition_by="day")
@@ -71,7 +69,7 @@ def test_rows_lie_in_the_folder_of_their_value_and_come_back_in_the_order_of_the
             assert again == TABLE.slice(0, 0)
 
 
-def test_one_scan_makes_all_partitions(local: Engine, tmp_path: Path) -> None:
+def test_one_scan_makes_all_partitions(local, tmp_path):
     calls: list[int] = []
 
     def count(frame: Any) -> Any:
@@ -100,7 +98,7 @@ READERS = {
 }
 
 
-def test_other_libraries_read_the_same_rows(data: Dataset, local: Engine, tmp_path: Path) -> None:
+def test_other_libraries_read_the_same_rows(data, local, tmp_path):
     data.write_parquet(tmp_path / "out", partition_by="day")
     for reader, read in READERS.items():
         table = read(str(tmp_path / "out"), pa.schema({"day": pa.date32()}))
@@ -115,9 +113,7 @@ def test_other_libraries_read_the_same_rows(data: Dataset, local: Engine, tmp_pa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
-def test_values_types_and_places_of_partition_columns_are_read_as_they_were(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests, format: str
-) -> None:
+def test_values_types_and_places_of_partition_columns_are_read_as_they_were(local, tmp_path, subtests, format):
     for kind in VALUES if format == "parquet" else ("text", "zone"):  # folders are named alike in every format
         values = VALUES[kind]
         table = pa.table({"first": range(len(values)), "key": values, "last": [0.5] * len(values)})
@@ -128,13 +124,13 @@ def test_values_types_and_places_of_partition_columns_are_read_as_they_were(
             assert again.sort_by("first") == table
 
 
-def test_partitions_come_in_the_order_of_their_values_with_null_first(local: Engine, tmp_path: Path) -> None:
+def test_partitions_come_in_the_order_of_their_values_with_null_first(local, tmp_path):
     table = pa.table({"hour": [10, 9, None, 2, 10], "n": [0, 1, 2, 3, 4]})
     local.from_arrow(table).write_parquet(tmp_path / "out", partition_by="hour")
     assert local.read_parquet(tmp_path / "out").to_arrow()["n"].to_pylist() == [2, 3, 1, 0, 4]
 
 
-def test_several_columns_make_folders_in_folders_and_an_odd_name_does(local: Engine, tmp_path: Path) -> None:
+def test_several_columns_make_folders_in_folders_and_an_odd_name_does(local, tmp_path):
     table = pa.table({"b": ["x", None, "y"], "n": [1, 2, 3], "a": [1, 1, 2], "a=b/c %": [1, 2, 2]})
     local.from_arrow(table).write_parquet(tmp_path / "out", partition_by=["a", "b"])
     assert names(tmp_path / "out") == [
@@ -147,7 +143,7 @@ def test_several_columns_make_folders_in_folders_and_an_odd_name_does(local: Eng
     assert local.read_parquet(tmp_path / "odd").to_arrow() == table
 
 
-def test_rows_set_aside_are_not_in_folders(local: Engine, tmp_path: Path) -> None:
+def test_rows_set_aside_are_not_in_folders(local, tmp_path):
     (tmp_path / "a.csv").write_text("day,n\n1,2\n2,bad\n")
     data = local.read_csv(tmp_path / "a.csv", schema={"day": "int64", "n": "int64"}, max_bad_records=1)
     data.write_parquet(tmp_path / "out", partition_by="day")
@@ -155,7 +151,7 @@ def test_rows_set_aside_are_not_in_folders(local: Engine, tmp_path: Path) -> Non
     assert local.read_parquet(tmp_path / "out").to_arrow().to_pydict() == {"day": [1], "n": [2]}
 
 
-def test_files_are_cut_at_a_number_of_rows(data: Dataset, local: Engine, tmp_path: Path) -> None:
+def test_files_are_cut_at_a_number_of_rows(data, local, tmp_path):
     for name, partition_by, expected in (("flat", (), TABLE), ("folders", "day", by_day(TABLE))):
         data.write_parquet(tmp_path / name, partition_by=partition_by, max_rows_per_file=4)
         files = json.loads((tmp_path / name / "_manifest.json").read_text())["files"]
@@ -164,7 +160,7 @@ def test_files_are_cut_at_a_number_of_rows(data: Dataset, local: Engine, tmp_pat
 
 
 @pytest.mark.thorough
-def test_rows_are_sorted_within_a_file_and_those_that_agree_keep_their_order(local: Engine, tmp_path: Path) -> None:
+def test_rows_are_sorted_within_a_file_and_those_that_agree_keep_their_order(local, tmp_path):
     table = pa.table({"k": [2, None, 1, 2, 1], "day": [1, 1, 1, 2, 2], "n": range(5)})
     local.from_arrow(table).write_parquet(tmp_path / "out", sort_by=["k", "day"], partition_by="day")
     assert local.read_parquet(tmp_path / "out").to_arrow()["n"].to_pylist() == [1, 2, 0, 4, 3]
@@ -172,9 +168,7 @@ def test_rows_are_sorted_within_a_file_and_those_that_agree_keep_their_order(loc
     assert local.read_parquet(tmp_path / "flat").to_arrow()["n"].to_pylist() == [1, 2, 4, 0, 3]
 
 
-def test_a_column_whose_values_make_no_folders_is_refused_by_name(
-    local: Engine, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_column_whose_values_make_no_folders_is_refused_by_name(local, tmp_path, subtests):
     for kind in (pa.float64(), pa.list_(pa.int64()), pa.binary(), pa.decimal128(5, 2)):
         with subtests.test(kind=str(kind)):
             data = local.from_arrow(pa.table({"x": [1], "odd": pa.array([None], kind)}))
@@ -185,9 +179,7 @@ def test_a_column_whose_values_make_no_folders_is_refused_by_name(
             assert os.listdir(tmp_path) == []
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is_read(
-    data: Dataset, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_what_cannot_be_written_is_refused_before_anything_is_read(data, tmp_path, subtests):
     for parameters, error, problem in (
         ({"partition_by": "dya"}, SchemaError, r"column 'dya' is not in the data\. Did you mean 'day'\?"),
         ({"partition_by": ["x", "day", "v"]}, ConfigError, "column 'v' is double"),
@@ -214,7 +206,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(
             assert os.listdir(tmp_path) == []
 
 
-def test_a_text_too_long_for_a_folder_and_all_columns_as_folders_are_refused(local: Engine, tmp_path: Path) -> None:
+def test_a_text_too_long_for_a_folder_and_all_columns_as_folders_are_refused(local, tmp_path):
     data = local.from_arrow(pa.table({"s": ["é" * 200], "x": [1]}))
     with pytest.raises(DataValueError, match="column 's' has a text of 200 characters") as caught:
         data.write_parquet(tmp_path / "out", partition_by="s")
@@ -224,7 +216,7 @@ def test_a_text_too_long_for_a_folder_and_all_columns_as_folders_are_refused(loc
     assert os.listdir(tmp_path) == []
 
 
-def test_too_many_files_are_refused(data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_are_refused(data, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "MOST_FILES", 10)
     with pytest.raises(ConfigError, match="more than 10 files"):
         data.write_parquet(tmp_path / "out", partition_by="x")
@@ -233,7 +225,7 @@ def test_too_many_files_are_refused(data: Dataset, tmp_path: Path, monkeypatch: 
     assert os.listdir(tmp_path) == []
 
 
-def test_parquet_is_compressed_as_asked(data: Dataset, tmp_path: Path) -> None:
+def test_parquet_is_compressed_as_asked(data, tmp_path):
     for compression, level in (("zstd", 3), ("snappy", None), ("gzip", 9), ("none", None)):
         target = tmp_path / compression
         data.write(target, compression=compression, compression_level=level)
@@ -242,7 +234,7 @@ def test_parquet_is_compressed_as_asked(data: Dataset, tmp_path: Path) -> None:
         assert found == {{"none": "uncompressed"}.get(compression, compression).upper()}
 
 
-def test_text_is_compressed_as_its_ending_says(data: Dataset, local: Engine, tmp_path: Path) -> None:
+def test_text_is_compressed_as_its_ending_says(data, local, tmp_path):
     for format, first in (("csv", b"x"), ("json_lines", b"{")):
         for compression, ending in (("gzip", ".gz"), ("zstd", ".zst")):
             target = tmp_path / f"{format}{ending}"
@@ -254,7 +246,7 @@ def test_text_is_compressed_as_its_ending_says(data: Dataset, local: Engine, tmp
 
 
 @pytest.mark.thorough
-def test_every_engine_writes_the_same_files(engine: Engine, local: Engine, tmp_path: Path) -> None:
+def test_every_engine_writes_the_same_files(engine, local, tmp_path):
     parts = {"partition_by": "day", "sort_by": "v", "max_rows_per_file": 3}
     for name, each in (("own", engine), ("local", local)):
         each.from_arrow(TABLE, fragment_bytes=15 * 20).write_parquet(tmp_path / name, **parts)

@@ -1,13 +1,9 @@
 """Appends of several processes to the same outputs at once: all come through, and a run is there once."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
-from penstock.engines.base import Engine
 from tests.writing.racing_runs import NAMES, race
 
 ROUNDS = 3
@@ -15,9 +11,7 @@ ROUNDS = 3
 
 @pytest.mark.thorough
 @pytest.mark.faults
-def test_two_jobs_that_append_at_once_both_come_through_and_are_there_once_when_run_again(
-    local: Engine, tmp_path: Path
-) -> None:
+def test_two_jobs_that_append_at_once_both_come_through_and_are_there_once_when_run_again(local, tmp_path):
     out = tmp_path / "out"
     every = sorted((number, ord(name)) for number in range(ROUNDS) for name in NAMES)
     for _ in range(2):

@@ -1,7 +1,5 @@
 """Rows apart by what they have in some columns, against a stable sort."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Several fragments in one task: few files of many rows, the same rows in the same order, in memory that is bounded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -34,7 +32,7 @@ def files(folder: Path) -> dict[str, int]:
     return {entry["path"]: entry["rows"] for entry in json.loads((folder / "_manifest.json").read_text())["files"]}
 
 
-def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt: Dataset, local: Engine, tmp_path: Path) -> None:
+def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt, local, tmp_path):
     result = dealt.write(tmp_path / "out", partition_by="day")
     assert (len(dealt.fragments), result.files) == (36, 3 * 3)  # 12 fragments each, of at most 16
     assert [name for name in files(tmp_path / "out") if name.startswith("day=1/")] == [
@@ -46,9 +44,7 @@ def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt: Dataset, local: 
     assert manifests[0] == manifests[1]
 
 
-def test_a_folder_with_enough_rows_is_written_at_once(
-    dealt: Dataset, local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
+def test_a_folder_with_enough_rows_is_written_at_once(dealt, local, tmp_path, monkeypatch, subtests):
     for enough, max_rows_per_file in ((3, None), (4, 7), (20, 7), (20, None), (50, 7)):
         target = tmp_path / f"{enough}-{max_rows_per_file}"
         monkeypatch.setattr(parts, "ENOUGH_ROWS", enough)
@@ -60,9 +56,7 @@ def test_a_folder_with_enough_rows_is_written_at_once(
             assert local.read_parquet(target).to_arrow() == EXPECTED
 
 
-def test_rows_wait_in_bounded_memory(
-    dealt: Dataset, local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_wait_in_bounded_memory(dealt, local, tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "_together", lambda dataset, most: 12)
     monkeypatch.setattr(parts, "_WAITING_BYTES", 5 * FRAGMENT_ROWS * ROW_BYTES)
     dealt.write(tmp_path / "out", partition_by="day")
@@ -71,9 +65,7 @@ def test_rows_wait_in_bounded_memory(
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
 
 
-def test_rows_that_are_larger_than_planned_do_not_wait(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_are_larger_than_planned_do_not_wait(local, tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "_WAITING_BYTES", 5_000)
     long = pa.table({"day": [row % 2 for row in range(64)], "text": [f"{row:05d}" * 200 for row in range(64)]})
     data = local.from_arrow(long, fragment_bytes=2 * 36)  # two rows, which take 2 kB
@@ -81,7 +73,7 @@ def test_rows_that_are_larger_than_planned_do_not_wait(
     assert (len(data.fragments), set(files(tmp_path / "out").values())) == (32, {3, 1})
 
 
-def test_a_value_that_cannot_be_written_is_told_with_its_file(local: Engine, tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_written_is_told_with_its_file(local, tmp_path):
     tables: list[dict[str, Any]] = [{"day": [1, 2], "v": [[0.0], [1.0]]} for _ in range(8)]
     tables[5]["v"] = [[0.0], [float("inf")]]
     for index, table in enumerate(tables):
@@ -93,7 +85,7 @@ def test_a_value_that_cannot_be_written_is_told_with_its_file(local: Engine, tmp
     assert not (tmp_path / "out").exists()
 
 
-def test_clusters_write_the_same_rows_in_the_same_order(engine: Engine, local: Engine, tmp_path: Path) -> None:
+def test_clusters_write_the_same_rows_in_the_same_order(engine, local, tmp_path):
     data = engine.from_arrow(TABLE, fragment_bytes=FRAGMENT_ROWS * ROW_BYTES)
     data.write(tmp_path / "out", partition_by="day")
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED

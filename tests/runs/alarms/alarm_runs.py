@@ -1,7 +1,5 @@
 """Runs by hand, of which alarms read what they are about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

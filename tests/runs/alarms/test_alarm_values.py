@@ -1,8 +1,5 @@
 """Numbers of a run, against what is worked out by hand."""
 
-from __future__ import annotations
-
-import pytest
 from alarm_runs import run_of, task
 
 from penstock.runs.alarms.values import VALUES, value_of
@@ -34,17 +31,17 @@ CASES = {
 }
 
 
-def test_a_value_is_what_is_worked_out_by_hand(subtests: pytest.Subtests) -> None:
+def test_a_value_is_what_is_worked_out_by_hand(subtests):
     for case, (run, values) in CASES.items():
         with subtests.test(case):
             assert {name: value_of(run, name) for name in values} == values
 
 
-def test_rows_lost_without_a_result_are_those_read_and_not_written() -> None:
+def test_rows_lost_without_a_result_are_those_read_and_not_written():
     for written, lost in (([70, 10], 20.0), ([200], 0.0), ([None], None), ([], None)):
         run = run_of(inputs=[{"rows": 60}, {"rows": 40}], outputs=[{"rows": rows} for rows in written])
         assert value_of(run, "rows_lost") == lost, written
 
 
-def test_a_run_without_tasks_has_a_number_or_none_of_every_value() -> None:
+def test_a_run_without_tasks_has_a_number_or_none_of_every_value():
     assert all(isinstance(value_of(run_of(), name), float | None) for name in VALUES)

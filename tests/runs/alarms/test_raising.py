@@ -1,7 +1,5 @@
 """Who is told of the alarms of a run, and how the command ends."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket
@@ -32,7 +30,7 @@ def tell(**parameters: Any) -> list[str]:
     return raise_alarms(check_alarms(run, [alarm]), run, "/runs/2")
 
 
-def test_a_command_gets_the_path_of_the_record_and_the_alarm(tmp_path: Path) -> None:
+def test_a_command_gets_the_path_of_the_record_and_the_alarm(tmp_path):
     assert tell(command=[sys.executable, "-c", WRITE, str(tmp_path / "told")]) == []
     path, about = (tmp_path / "told").read_text().splitlines()
     told = json.loads(about)
@@ -40,7 +38,7 @@ def test_a_command_gets_the_path_of_the_record_and_the_alarm(tmp_path: Path) -> 
     assert (told["run_id"], told["name"], told["measured"], told["raised"]) == ("2", "slow", 10.0, True)
 
 
-def test_a_webhook_gets_the_alarm_without_its_url(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_webhook_gets_the_alarm_without_its_url(monkeypatch):
     posted: list[Any] = []
     monkeypatch.setattr(notifying, "post", lambda url, body, seconds: posted.append((url, json.loads(body))))
     assert tell(webhook="https://host/secret") == []
@@ -50,7 +48,7 @@ def test_a_webhook_gets_the_alarm_without_its_url(monkeypatch: pytest.MonkeyPatc
     assert "secret" not in json.dumps(about)
 
 
-def test_an_alarm_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_alarm_is_logged(caplog):
     for severity in ("error", "warn"):
         tell(severity=severity)
     said = "alarm slow of fit clicks: seconds is 10, above 1"
@@ -58,12 +56,12 @@ def test_an_alarm_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert found == [(logging.ERROR, said), (logging.WARNING, said)]
 
 
-def test_nobody_is_told_of_what_is_no_alarm(caplog: pytest.LogCaptureFixture) -> None:
+def test_nobody_is_told_of_what_is_no_alarm(caplog):
     assert tell(above=100, command=FAIL) == []
     assert not caplog.records
 
 
-def test_a_command_that_fails_keeps_no_webhook_from_being_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_fails_keeps_no_webhook_from_being_told(monkeypatch):
     posted: list[Any] = []
     monkeypatch.setattr(notifying, "post", lambda *told: posted.append(told))
     (problem,) = tell(command=FAIL, webhook="https://host/hook")
@@ -72,9 +70,7 @@ def test_a_command_that_fails_keeps_no_webhook_from_being_told(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("severity", "code"), [("error", 3), ("warn", 0)])
-def test_the_command_ends_with_3_for_an_error(
-    severity: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_ends_with_3_for_an_error(severity, code, tmp_path, capsys):
     run_of(format=1).save(tmp_path / "runs" / "2")
     (tmp_path / "alarms.yaml").write_text(
         f"alarms:\n- {{name: slow, value: seconds, above: 1, severity: {severity}}}\n"
@@ -89,7 +85,7 @@ def test_the_command_ends_with_3_for_an_error(
     assert "the run has no skew" in capsys.readouterr().out
 
 
-def test_an_infinite_metric_is_told_as_a_text_and_so_is_it_in_the_record(tmp_path: Path) -> None:
+def test_an_infinite_metric_is_told_as_a_text_and_so_is_it_in_the_record(tmp_path):
     run = run_of(metrics={"rmse": float("inf")}, format=1)
     command = [sys.executable, "-c", WRITE, str(tmp_path / "told")]
     alarms = [Alarm(name="it", value="metric:rmse", above=1, command=command)]
@@ -100,7 +96,7 @@ def test_an_infinite_metric_is_told_as_a_text_and_so_is_it_in_the_record(tmp_pat
 
 
 @pytest.mark.faults
-def test_a_webhook_that_answers_a_byte_at_a_time_has_one_limit_for_all_of_it(tarpit: str) -> None:
+def test_a_webhook_that_answers_a_byte_at_a_time_has_one_limit_for_all_of_it(tarpit):
     run = run_of()
     alarms = [Alarm(name="slow", value="seconds", above=1, webhook=tarpit)]
     began = time.monotonic()
@@ -130,7 +126,7 @@ def tarpit() -> Iterator[str]:
 
 
 @pytest.mark.faults
-def test_a_command_that_takes_too_long_ends_with_its_children(tmp_path: Path) -> None:
+def test_a_command_that_takes_too_long_ends_with_its_children(tmp_path):
     script = f"sleep 600 & echo $! > {tmp_path}/child; wait"
     with pytest.raises(subprocess.TimeoutExpired):
         notifying.run_command(["sh", "-c", script], b"", 1.0)

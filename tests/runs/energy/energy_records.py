@@ -1,7 +1,5 @@
 """Records of tasks by hand, of which only what counters said matters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from penstock.core.recording import TaskRecord

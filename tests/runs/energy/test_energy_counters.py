@@ -1,7 +1,5 @@
 """Counters of a machine: zones of RAPL in a folder, GPUs by a stand-in for NVML."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

@@ -1,10 +1,7 @@
 """The energy of a run: by counters, by an estimate, and what is said of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -32,7 +29,7 @@ def counting(*readings: dict[str, float]) -> Callable[[], dict[str, float]]:
     return lambda: left.pop(0)
 
 
-def test_this_machine_counts_all_through_a_run_and_others_while_their_tasks_run() -> None:
+def test_this_machine_counts_all_through_a_run_and_others_while_their_tasks_run():
     meter = EnergyMeter(counting({"package-0": 100.0}, {"package-0": 160.0}))
     energy = of(meter, task(2, 3, {"package-0": (110.0, 120.0)}, host=HERE))
     assert energy.measured == {f"{HERE}/package-0": 60.0}
@@ -43,7 +40,7 @@ def test_this_machine_counts_all_through_a_run_and_others_while_their_tasks_run(
     assert of(meter).measured == {f"{HERE}/dram-0": 1.0}
 
 
-def test_a_gpu_counts_where_a_task_ran_on_one_and_is_said_to_be_left_out_without_a_counter() -> None:
+def test_a_gpu_counts_where_a_task_ran_on_one_and_is_said_to_be_left_out_without_a_counter():
     for device, measured in (("cpu", {}), ("gpu", {f"{HERE}/gpu-0": 40.0})):
         meter = EnergyMeter(counting({"gpu-0": 0.0}, {"gpu-0": 40.0}))
         assert of(meter, task(0, 1, {"gpu-0": (0.0, 40.0)}, host=HERE, device=device)).measured == measured
@@ -51,13 +48,13 @@ def test_a_gpu_counts_where_a_task_ran_on_one_and_is_said_to_be_left_out_without
     assert [text for text in told if text.startswith("GPUs are left out")] == list(told[-1:])
 
 
-def test_the_process_of_a_run_is_counted_once_if_it_is_a_worker() -> None:
+def test_the_process_of_a_run_is_counted_once_if_it_is_a_worker():
     record = task(0, 1, host=HERE, pid=os.getpid(), cpu=(0.0, 1e6))
     watts, _ = watts_of_thread(cpu_name())
     assert of(EnergyMeter(counting({}, {})), record).estimated[f"{HERE}/cpu"] == pytest.approx(watts * 1e6)
 
 
-def test_an_estimate_is_cpu_seconds_and_memory_by_watts_of_what_is_not_measured() -> None:
+def test_an_estimate_is_cpu_seconds_and_memory_by_watts_of_what_is_not_measured():
     processes = [Process("a", 30.0, 4_000_000_000), Process("a", 10.0, 4_000_000_000), Process("b", 5.0, 0)]
     joules, _ = estimate(processes, 100.0, "", {})
     assert joules == {"a/cpu": 40.0 * 4, "a/memory": 3.0 * 100, "b/cpu": 5.0 * 4, "b/memory": 0.0}
@@ -67,7 +64,7 @@ def test_an_estimate_is_cpu_seconds_and_memory_by_watts_of_what_is_not_measured(
     assert "225 W of 'EPYC 7R13' over its 96 threads" in told[0]
 
 
-def test_names_of_cpus_are_whole_words_and_the_kernels_own(tmp_path: Path) -> None:
+def test_names_of_cpus_are_whole_words_and_the_kernels_own(tmp_path):
     assert watts_of_thread("AMD EPYC 7402P 24-Core Processor")[0] == WATTS_OF_UNKNOWN
     assert watts_of_thread("AMD EPYC 7402 24-Core Processor")[0] == 180 / 48
     assert all(1 < power.watts / power.threads < 8 for power in CPUS.values())
@@ -77,13 +74,13 @@ def test_names_of_cpus_are_whole_words_and_the_kernels_own(tmp_path: Path) -> No
     assert cpu_name(tmp_path / "none") == ""
 
 
-def test_energy_is_measured_if_all_of_it_is_and_has_the_grams_of_the_intensity() -> None:
+def test_energy_is_measured_if_all_of_it_is_and_has_the_grams_of_the_intensity():
     assert Energy({"a/package-0": 3.6e6}, intensity=321.0).co2_grams == 321.0
     assert Energy({"a/gpu-0": 1.0}).method == "measured"
     assert Energy({"a/gpu-0": 1.0}, {"a/cpu": 1.0}).method == Energy({}).method == "estimated"
 
 
-def test_a_record_says_again_what_was_written_or_is_estimated_by_its_tasks() -> None:
+def test_a_record_says_again_what_was_written_or_is_estimated_by_its_tasks():
     energy = Energy({"a/gpu-0": 1.0}, {"a/cpu": 2.0}, ("because",), 30.0)
     run = Run({"energy": energy.to_dict()}, TASKS.empty_table())
     assert run_energy(run) == energy
@@ -93,9 +90,7 @@ def test_a_record_says_again_what_was_written_or_is_estimated_by_its_tasks() -> 
     assert run_energy(Run({"seconds": 10.0}, table)).estimated == {"a/cpu": 7.0 * watts, "a/memory": 0.0}
 
 
-def test_tasks_read_the_counters_that_a_recorder_has_and_a_run_has_its_energy(
-    local: ps.LocalEngine, tmp_path: Path
-) -> None:
+def test_tasks_read_the_counters_that_a_recorder_has_and_a_run_has_its_energy(local, tmp_path):
     joules = iter(range(1000))
     with recording(Recorder(lambda: {"package-0": float(next(joules))})) as recorder:
         local.from_arrow(pa.table({"x": [1, 2]})).to_polars()

@@ -1,7 +1,5 @@
 """Counters shared among tasks, against what is worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from energy_records import task
 

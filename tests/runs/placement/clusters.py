@@ -1,7 +1,5 @@
 """Every cluster there can be, each with what a run takes on it by its formula: what a plan is compared with."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator, Mapping

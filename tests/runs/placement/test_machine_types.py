@@ -1,7 +1,5 @@
 """Machine types from a file: mistakes are located, and a run costs the sum of its hosts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Settings of a plan are what spark-submit, Dask, Slurm and Kubernetes read, and make as many workers as it has."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -68,9 +66,7 @@ def test_dask_takes_the_options_of_workers() -> None:
     assert dask_worker(GPU, None)[:3] == ["dask", "cuda", "worker"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "time", "gpus"), [(MIXED, "0-01:00:00", [None, None]), (ON_GPUS, "0-00:20:00", ["2"])]
-)
+@pytest.mark.parametrize("plan, time, gpus", [(MIXED, "0-01:00:00", [None, None]), (ON_GPUS, "0-00:20:00", ["2"])])
 def test_a_header_of_slurm_is_a_script_whose_components_are_the_types(plan, time, gpus, tmp_path) -> None:
     script = tmp_path / "job.sh"
     script.write_text(sbatch_header(plan))
@@ -96,8 +92,6 @@ def test_manifests_of_kubernetes_have_a_pod_for_each_machine() -> None:
 def test_the_scheduler_of_kubernetes_is_reached_by_its_service_and_pods_ask_for_their_gpus() -> None:
     scheduler = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["scheduler"]
     (container,) = scheduler["spec"]["containers"]
-    assert {port["targetPort"] for port in scheduler["service"]["ports"]} == {
-        port["name"] for port in container["ports"]
-    }
+    assert {p["targetPort"] for p in scheduler["service"]["ports"]} == {p["name"] for p in container["ports"]}
     (container,) = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["worker"]["spec"]["containers"]
     assert container["resources"]["limits"]["nvidia.com/gpu"] == 2

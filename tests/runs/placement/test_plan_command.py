@@ -1,7 +1,5 @@
 """`penstock plan`: machines for a fit, from records of fits or from a calibration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A plan says what limits it, what else there is, and what would be feasible where it is not."""
 
-from __future__ import annotations
-
 import pytest
 from clusters import every_cluster
 

@@ -1,7 +1,5 @@
 """The plan is the best of all clusters there are, within limits of time and cost."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 
@@ -28,9 +26,7 @@ def test_what_is_found_is_as_good_as_the_best_of_all_clusters(goal) -> None:
         limited = [name for name in ("time", "cost") if name != goal and draw.random() < 0.7]
         least = {name: min(getattr(each, name) for each in clusters) for name in limited}
         limits = {name: draw.choice([1.0, 1.2, 2.0]) * least[name] for name in limited}
-        within = [
-            each for each in clusters if all(getattr(each, name) <= most * (1 + 1e-9) for name, most in limits.items())
-        ]
+        within = [c for c in clusters if all(getattr(c, name) <= most * (1 + 1e-9) for name, most in limits.items())]
         offers, _ = offers_of(machines, 0, "cpu")
         known = goals(offers, GOALS)
         found = minimise(run, offers, known[goal], [(known[name], most) for name, most in limits.items()])
@@ -44,9 +40,7 @@ def test_what_is_found_is_as_good_as_the_best_of_all_clusters(goal) -> None:
 
 
 def test_of_clusters_with_equal_workers_the_cheapest_is_taken() -> None:
-    machines = {
-        name: MachineType(cores=4, memory="8GiB", price=price, max=2) for name, price in (("dear", 3), ("cheap", 2))
-    }
+    machines = {name: MachineType(cores=4, memory="8GiB", price=p, max=2) for name, p in (("dear", 3), ("cheap", 2))}
     offers, _ = offers_of(machines, 0)
     known = goals(offers)
     run = LinearWorkload(serial=1.0, tasks=100.0, communication=2.0)  # the fastest are of 8 cores

@@ -1,7 +1,5 @@
 """A cluster that is simulated event by event, and leaves the records that a run on a real one leaves."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

@@ -1,7 +1,5 @@
 """penstock calibrate, and what penstock explain predicts by it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -52,26 +50,22 @@ def explain(project: Path, **more: object) -> ExplainRequest:
     return ExplainRequest(**{name: getattr(given, name) for name in names}, **more)  # type: ignore[arg-type]
 
 
-def test_each_size_is_fitted_as_often_as_asked_for_and_replaced_only_if_that_is(
-    calibrated: CalibrateResult, project: Path
-) -> None:
+def test_each_size_is_fitted_as_often_as_asked_for_and_replaced_only_if_that_is(calibrated, project):
     assert [run["rows"] for run in calibrated.runs] == [1000, 2000, 1000, 2000]
     assert {run["workers"] for run in calibrated.runs} == {1}
     with pytest.raises(OutputExistsError):
         calibrating.calibrate(request(project))
 
 
-def test_explain_predicts_all_rows_by_the_file(project: Path, calibrated: CalibrateResult) -> None:
+def test_explain_predicts_all_rows_by_the_file(project, calibrated):
     predicted = jobs.explain(explain(project, workers="1,2", calibration=calibrated.out)).predicted
     model = ScalingModel.load(calibrated.out)
     assert predicted is not None
     assert (predicted["rows"], [run["workers"] for run in predicted["runs"]]) == (3000, [1, 2])
-    assert [run["seconds"] for run in predicted["runs"]] == [
-        model.predict([3000], workers=each).seconds for each in (1, 2)
-    ]
+    assert [each["seconds"] for each in predicted["runs"]] == [model.predict([3000], workers=n).seconds for n in (1, 2)]
 
 
-def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project: Path, calibrated: CalibrateResult) -> None:
+def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project, calibrated):
     small, fast = (
         jobs.explain(explain(project, workers="8", calibration=calibrated.out, machine=name)).predicted
         for name in ("small", "fast")
@@ -83,9 +77,7 @@ def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project: Path, cal
 
 
 @pytest.mark.thorough
-def test_what_cannot_be_predicted_or_calibrated_is_refused(
-    project: Path, calibrated: CalibrateResult, tmp_path: Path
-) -> None:
+def test_what_cannot_be_predicted_or_calibrated_is_refused(project, calibrated, tmp_path):
     for workers in ("0", "two", "1,,2", "-1", "1.5"):
         with pytest.raises(ConfigError, match="whole numbers"):
             jobs.explain(explain(project, workers=workers, calibration=calibrated.out))
@@ -98,9 +90,7 @@ def test_what_cannot_be_predicted_or_calibrated_is_refused(
 
 
 @pytest.mark.thorough
-def test_both_commands_print_tables_and_json(
-    project: Path, calibrated: CalibrateResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_commands_print_tables_and_json(project, calibrated, capsys, monkeypatch):
     monkeypatch.chdir(project)
     common = ["line", "--data", "data.parquet", "--device", "cpu", "--json"]
     assert main(["calibrate", *common, "--rows", "500,1000", "--out", "again.json"]) == 0
@@ -112,7 +102,7 @@ def test_both_commands_print_tables_and_json(
     assert json.loads(out.out.splitlines()[-1])["predicted"]["runs"][1]["machines"] == 2
 
 
-def test_the_first_rows_are_those_of_the_first_fragments() -> None:
+def test_the_first_rows_are_those_of_the_first_fragments():
     data = LocalEngine(device="cpu").from_arrow(pa.table({"x": list(range(100))}), fragment_bytes=240)
     assert first_rows(data, 35).to_arrow()["x"].to_pylist() == list(range(35))
     assert first_rows(data, 100).fragments == data.fragments

@@ -1,7 +1,5 @@
 """A scaling model: what it is fitted to, what it refuses, its file, and what placement asks it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """List scheduling and the tree of merges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

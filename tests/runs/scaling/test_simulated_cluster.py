@@ -1,7 +1,5 @@
 """What is predicted of runs on a simulated cluster, from smaller ones on it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from functools import cache

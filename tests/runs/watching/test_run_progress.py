@@ -1,7 +1,5 @@
 """What events of a run say, against what is worked out by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from penstock.runs.run import TASKS, Run

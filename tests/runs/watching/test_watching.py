@@ -1,7 +1,5 @@
 """Events that a run writes, and who reads them while it is under way."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -37,7 +35,7 @@ def write(folder: Path, *, pid: int | None = None, partly: str = "", rows: tuple
     log.path.write_text(text if pid is None else text.replace(f'"pid": {os.getpid()}', f'"pid": {pid}'))
 
 
-def test_events_say_what_has_begun_and_is_done(tmp_path: Path) -> None:
+def test_events_say_what_has_begun_and_is_done(tmp_path):
     write(tmp_path)
     events = [json.loads(line) for line in (tmp_path / EVENTS).read_text().splitlines()]
     about = {"run_id": "1", "kind": "fit", "name": "x", "started": 90.0}
@@ -49,7 +47,7 @@ def test_events_say_what_has_begun_and_is_done(tmp_path: Path) -> None:
     assert merged["done"] == {"scan": [1, 2]}
 
 
-def test_a_run_under_way_is_seen_by_its_events_and_lines_when_they_are_whole(tmp_path: Path) -> None:
+def test_a_run_under_way_is_seen_by_its_events_and_lines_when_they_are_whole(tmp_path):
     write(tmp_path)
     snapshot = Watcher(tmp_path).look(now=110.0)
     assert (snapshot.status, snapshot.seconds, snapshot.run_id) == ("running", 20.0, "1")
@@ -62,12 +60,12 @@ def test_a_run_under_way_is_seen_by_its_events_and_lines_when_they_are_whole(tmp
     assert watcher.look().spans[0]["done"] == 2
 
 
-def test_a_run_whose_process_is_gone_is_lost(tmp_path: Path) -> None:
+def test_a_run_whose_process_is_gone_is_lost(tmp_path):
     write(tmp_path, pid=2**22 + 1)  # Linux numbers its processes below
     assert [snapshot.status for snapshot in Watcher(tmp_path).follow()] == ["lost"]
 
 
-def test_a_run_is_followed_from_its_start_to_its_record(local: ps.LocalEngine, tmp_path: Path) -> None:
+def test_a_run_is_followed_from_its_start_to_its_record(local, tmp_path):
     with ps.runs.record(tmp_path, kind="look", name="x") as under_way:
         watcher = Watcher(Path(under_way.path))
         first = watcher.look()
@@ -79,9 +77,7 @@ def test_a_run_is_followed_from_its_start_to_its_record(local: ps.LocalEngine, t
     assert [(worker["tasks"], worker["busy"]) for worker in last.workers] == [(1, 1.0)]
 
 
-def test_events_go_when_there_is_a_record_and_none_are_written_to_a_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_events_go_when_there_is_a_record_and_none_are_written_to_a_store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with ps.runs.record("memory://watching-runs"):
         assert not list(tmp_path.iterdir())
@@ -90,9 +86,7 @@ def test_events_go_when_there_is_a_record_and_none_are_written_to_a_store(
     assert sorted(path.name for path in Path(under_way.path).iterdir()) == ["run.json", "tasks.parquet"]
 
 
-def test_a_folder_without_a_run_is_refused_by_the_command_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_a_run_is_refused_by_the_command_too(tmp_path, monkeypatch, capsys):
     with pytest.raises(MissingInputError, match="has no run"):
         Watcher(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -101,7 +95,7 @@ def test_a_folder_without_a_run_is_refused_by_the_command_too(
         assert json.loads(capsys.readouterr().out)["error"]["type"] == error
 
 
-def test_who_follows_is_told_by_every_progress() -> None:
+def test_who_follows_is_told_by_every_progress():
     for progress in (Progress, RichProgress):
         told = []
         with following(lambda *what, told=told: told.append(what)), progress().track("scan", 3) as track:
@@ -110,9 +104,7 @@ def test_who_follows_is_told_by_every_progress() -> None:
         assert told == [("scan", 3, 0), ("scan", 3, 1), ("scan", 3, 2)]
 
 
-def test_the_command_prints_a_run_as_it_is_and_follows_it_to_its_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_a_run_as_it_is_and_follows_it_to_its_end(tmp_path, capsys):
     folder = tmp_path / "20260102T030405"
     write(folder)
     for named in ("last", "20", str(folder)):
@@ -126,9 +118,7 @@ def test_the_command_prints_a_run_as_it_is_and_follows_it_to_its_end(
     assert (told["status"], told["kind"], told["spans"]) == ("done", "look", [])
 
 
-def test_the_command_says_what_is_left_by_the_runs_before(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_what_is_left_by_the_runs_before(tmp_path, capsys, monkeypatch):
     for place, rows in enumerate((4_000, 8_000, 12_000)):
         timed(rows, run_id=f"2025{place}").save(tmp_path / f"2025{place}")
     write(tmp_path / "2026", rows=(10_000, 6_000), run_id="2026", name="clicks")
@@ -138,7 +128,7 @@ def test_the_command_says_what_is_left_by_the_runs_before(
     assert left == pytest.approx(6 * 0.5 + 16 - 8, rel=0.02)
 
 
-def test_a_run_is_predicted_again_when_more_of_its_inputs_is_known(tmp_path: Path) -> None:
+def test_a_run_is_predicted_again_when_more_of_its_inputs_is_known(tmp_path):
     asked: list[int] = []
     write(tmp_path)
     watcher = Watcher(tmp_path, lambda about: asked.append(about["inputs"][0]["rows"]) or 60.0)

@@ -1,7 +1,5 @@
 """A class is met by its value: metrics of models against scikit-learn's with ``labels=classes``, whatever rows lack."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
@@ -14,12 +12,7 @@ from penstock import stages as st
 from penstock.errors import ConfigError, DataValueError, SchemaError
 
 SEVERAL = {"from 1": [1, 2, 3], "with gaps": [-1, 2, 5], "texts": ["maybe", "no", "yes"], "floats": [0.0, 3.0, 7.0]}
-TWO = {
-    "logistic": [1, 2],
-    "xgboost": ["no", "yes"],
-    "bayes": [False, True],
-    "discriminant": [-1, 1],
-}
+TWO = {"logistic": [1, 2], "xgboost": ["no", "yes"], "bayes": [False, True], "discriminant": [-1, 1]}
 TRAINERS = {
     "logistic": lambda: st.LogisticRegression("label", features=["x"], reg_param=0.01),
     "xgboost": lambda: st.XGBoostClassifier("label", features=["x"], num_boost_round=3),

@@ -126,9 +126,7 @@ def test_wrong_options_are_refused():
             ClusteringEvaluator(**options)
 
 
-@pytest.mark.parametrize(
-    ("distance", "offset"), [("squaredEuclidean", 0.0), ("squaredEuclidean", 1e6), ("cosine", 0.0)]
-)
+@pytest.mark.parametrize("distance, offset", [("squaredEuclidean", 0.0), ("squaredEuclidean", 1e6), ("cosine", 0.0)])
 def test_indices_of_separation_are_scikit_learns(distance, offset):
     data = columns(offset)
     vectors = np.array(data["features"])

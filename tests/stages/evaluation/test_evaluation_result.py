@@ -1,7 +1,5 @@
 """The mapping that evaluators give."""
 
-from __future__ import annotations
-
 import pickle
 
 from penstock.stages.evaluation import Evaluation

@@ -1,7 +1,5 @@
 """Evaluators in common: one scan, metric names, columns checked before any read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

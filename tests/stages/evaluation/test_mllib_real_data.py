@@ -1,7 +1,5 @@
 """All 39 metrics of MLlib's evaluators on real rows, where they lie beside the checkout: shuffled, once on Dask."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Metrics of several classes against PySpark's evaluator and scikit-learn, on columns of every kind."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -76,9 +74,7 @@ def test_metrics_are_scikit_learns(local, weighted):
         "balancedAccuracy": sk.balanced_accuracy_score(label, prediction, **given),
         "topKAccuracy": sk.top_k_accuracy_score(label, probability, k=2, **given),
     }
-    assert {name: found[name] for name in expected} == {
-        name: pytest.approx(value, rel=1e-9) for name, value in expected.items()
-    }
+    assert {k: found[k] for k in expected} == {k: pytest.approx(v, rel=1e-9) for k, v in expected.items()}
 
 
 def test_metrics_of_strings_are_those_of_their_indices(local):

@@ -1,7 +1,5 @@
 """Metrics of sets of labels: MLlib's values, reasons where there are none, and errors that say where."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

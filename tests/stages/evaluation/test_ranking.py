@@ -1,7 +1,5 @@
 """Metrics of ranked lists: MLlib's values, closed forms of ours, and errors that say where."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

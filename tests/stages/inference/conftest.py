@@ -1,7 +1,5 @@
 """A network that is trained once for all tests of inference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs of torch.export: run as PyTorch runs them, and nothing else that lies in such a file."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

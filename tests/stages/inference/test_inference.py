@@ -1,7 +1,5 @@
 """Three ways to bring a network, held to PyTorch's own scores; what does not fit is said before anything is read."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ResNet-18 has torchvision's names and shapes, and works as a network."""
 
-from __future__ import annotations
-
 from penstock.stages.modules import module_factory
 
 

@@ -1,7 +1,5 @@
 """What the tests of preprocessing stages share: fitting on frames without a pipeline, and an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Outputs of an encoder fitted to a column ``c``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

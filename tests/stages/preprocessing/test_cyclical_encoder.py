@@ -1,7 +1,5 @@
 """CyclicalEncoder against its formula, and together with DateParts."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

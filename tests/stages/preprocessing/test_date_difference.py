@@ -1,7 +1,5 @@
 """DateDifference, against pandas."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns that an expression in text computes: those of DuckDB's SQL, or refused with what is wrong and where."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DropNulls: how the rows are counted."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """Log, Sqrt, Power and Arcsinh against the standard library, which rounds by itself; Log1p has tests of its own."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """EndTailImputer against pandas and NumPy: the closed forms of feature-engine's documentation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Expect: what becomes of rows that break a rule."""
 
-from __future__ import annotations
-
 import pickle
 
 import narwhals as nw
@@ -123,19 +121,14 @@ def test_a_condition_that_is_none_is_refused_before_reading():
 
 def test_quarantine_columns_must_be_free(subtests):
     for column in ["row", "reason"]:
-        with (
-            subtests.test(column=column),
-            pytest.raises(ConfigError, match=f"the data has a column '{column}', which the quarantine"),
-        ):
+        told = f"the data has a column '{column}', which the quarantine"
+        with subtests.test(column=column), pytest.raises(ConfigError, match=told):
             Expect("x > 0", action="quarantine").bind(pa.schema({"x": pa.int64(), column: pa.int64()}))
 
 
 def test_wrong_parameters_are_refused(subtests):
     for parameters, message in [
-        (
-            {"condition": "x > 0", "action": "skip"},
-            "action of Expect is 'skip', expected one of raise, drop",
-        ),
+        ({"condition": "x > 0", "action": "skip"}, "action of Expect is 'skip', expected one of raise, drop"),
         ({"condition": "x >"}, "condition 'x >' cannot be read"),
         ({"condition": "__import__('os').remove('x')"}, "this call is not allowed in a condition"),
     ]:

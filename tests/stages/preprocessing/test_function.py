@@ -1,7 +1,5 @@
 """A function of the user's own as a stage: checked, shipped to workers, saved by its name."""
 
-from __future__ import annotations
-
 import narwhals as nw
 import pyarrow as pa
 import pytest

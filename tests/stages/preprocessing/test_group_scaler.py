@@ -1,7 +1,5 @@
 """GroupScaler by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pyarrow as pa
@@ -11,10 +9,7 @@ from penstock import frames
 from penstock.errors import ConfigError, SchemaError
 from penstock.stages import GroupScaler
 
-METHODS = {
-    "standard": lambda x: (x - x.mean()) / x.std(),
-    "minmax": lambda x: (x - x.min()) / (x.max() - x.min()),
-}
+METHODS = {"standard": lambda x: (x - x.mean()) / x.std(), "minmax": lambda x: (x - x.min()) / (x.max() - x.min())}
 
 
 def test_a_group_that_is_unseen_or_has_no_value_is_left_null_or_scaled_by_all_rows(learn, subtests):

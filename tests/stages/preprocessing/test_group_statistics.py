@@ -1,7 +1,5 @@
 """GroupStatistics by hand."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

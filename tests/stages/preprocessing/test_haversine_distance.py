@@ -1,7 +1,5 @@
 """HaversineDistance against scikit-learn and distances known in closed form."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Images against pixels that are known, and broken ones against what is promised."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Imputer against closed forms: types, missing values, groups, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -97,11 +95,7 @@ def test_wrong_parameters_are_refused(subtests):
 def test_a_column_of_another_type_is_refused_before_reading(subtests):
     for kind, strategy, message in [
         (pa.string(), "mean", r"column 'x' is string, but Imputer with strategy 'mean' takes numbers"),
-        (
-            pa.date32(),
-            "mode",
-            r"is date32\[day\], but Imputer with strategy 'mode' takes numbers and strings",
-        ),
+        (pa.date32(), "mode", r"is date32\[day\], but Imputer with strategy 'mode' takes numbers and strings"),
     ]:
         with subtests.test(kind=kind, strategy=strategy), pytest.raises(SchemaError, match=message):
             Imputer("x", strategy=strategy).bind(pa.schema({"x": kind}))

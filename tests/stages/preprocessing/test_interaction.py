@@ -1,7 +1,5 @@
 """Interaction against NumPy and closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Mahalanobis distances against scikit-learn and closed forms, and rows dropped by them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

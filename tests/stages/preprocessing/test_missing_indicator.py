@@ -1,7 +1,5 @@
 """MissingIndicator against scikit-learn and Imputer's indicators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """Normalizer against NumPy and closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """OneHotEncoder against scikit-learn and the documented table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -47,9 +45,7 @@ def test_given_categories_are_those_of_scikit_learn(learn, subtests):
                 )
                 oracle = sklearn.preprocessing.OneHotEncoder(categories=[known], drop=drop, sparse_output=False)
                 oracle.fit(np.array(values, object)[:, None])
-                assert rows(learned, *values) == [
-                    tuple(row) for row in oracle.transform(np.array(values, object)[:, None])
-                ]
+                assert rows(learned, *values) == [tuple(r) for r in oracle.transform(np.array(values, object)[:, None])]
 
 
 def test_infrequent_values_share_a_column_as_in_scikit_learn(learn, rng, subtests):

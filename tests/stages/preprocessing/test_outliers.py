@@ -1,7 +1,5 @@
 """Winsorizer and DropOutliers against NumPy, SciPy and closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

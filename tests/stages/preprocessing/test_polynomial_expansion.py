@@ -1,7 +1,5 @@
 """PolynomialExpansion against MLlib and closed forms."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Any

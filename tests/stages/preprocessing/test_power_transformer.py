@@ -1,7 +1,5 @@
 """PowerTransformer against SciPy, scikit-learn and closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

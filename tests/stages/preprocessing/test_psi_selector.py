@@ -1,7 +1,5 @@
 """PSISelector against pandas' bins, and closed forms."""
 
-from __future__ import annotations
-
 import datetime
 import math
 
@@ -135,10 +133,8 @@ def test_a_cut_off_that_is_no_value_of_its_column_is_refused(subtests):
 
 def test_parameters_that_make_no_sense_are_refused(subtests):
     for options in [{"threshold": -1}, {"bins": 1}, {"bins": 2.5}]:
-        with (
-            subtests.test(options=options),
-            pytest.raises(ConfigError, match=f"{next(iter(options))} of PSISelector is"),
-        ):
+        told = f"{next(iter(options))} of PSISelector is"
+        with subtests.test(options=options), pytest.raises(ConfigError, match=told):
             PSISelector("x", "t", 0, **options)
 
 

@@ -1,7 +1,5 @@
 """ReduceDtypes against NumPy's and pandas' smallest types, and what becomes of values that do not fit."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stages that cast, rename, choose and drop columns: what they do to plans, rows and stages after them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Preprocessing stages in common: invalid columns, parameters and values."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

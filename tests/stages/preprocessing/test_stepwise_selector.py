@@ -1,7 +1,5 @@
 """StepwiseSelector against fits of least squares by NumPy, and p-values of SciPy."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """HashingTF, CountVectorizer and IDF against scikit-learn and closed forms."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Tokenizer and RegexTokenizer against Java's rules, Python's `re`, and MLlib."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

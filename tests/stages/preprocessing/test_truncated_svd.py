@@ -1,7 +1,5 @@
 """TruncatedSVD against scikit-learn and NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """UnivariateFeatureSelector against SciPy and scikit-learn."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

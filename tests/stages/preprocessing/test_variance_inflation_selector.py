@@ -1,7 +1,5 @@
 """VarianceInflationSelector against the inverse of NumPy's correlations, taken anew after each column that goes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

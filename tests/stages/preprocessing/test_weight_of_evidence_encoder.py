@@ -1,7 +1,5 @@
 """WeightOfEvidenceEncoder against its formula and closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -67,10 +65,8 @@ def test_a_label_that_is_not_binary_is_found_in_its_row(local):
 
 def test_a_label_of_one_class_is_refused(learn, subtests):
     for label in [0, 1]:
-        with (
-            subtests.test(label=label),
-            pytest.raises(DataValueError, match=f"'label' has one class, .* 0: {3 - 3 * label}, 1: {3 * label}"),
-        ):
+        told = f"'label' has one class, .* 0: {3 - 3 * label}, 1: {3 * label}"
+        with subtests.test(label=label), pytest.raises(DataValueError, match=told):
             learn(WeightOfEvidenceEncoder("c"), pa.table({"c": ["a", "b", "b"], "label": [label] * 3}))
 
 

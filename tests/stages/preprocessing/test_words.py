@@ -1,10 +1,7 @@
 """StopWordsRemover, NGram and TextLength against MLlib and plain Python."""
 
-from __future__ import annotations
-
 import random
 import re
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -82,7 +79,7 @@ def test_a_measure_that_is_not_known_is_named_with_the_nearest():
 
 
 @pytest.mark.spark
-def test_agrees_with_mllib(apply, spark: Any):
+def test_agrees_with_mllib(apply, spark):
     from pyspark.ml.feature import NGram as Grams
     from pyspark.ml.feature import StopWordsRemover as Remover
 

@@ -1,7 +1,5 @@
 """Scores of classifiers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from penstock.dataset import Dataset

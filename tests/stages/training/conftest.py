@@ -1,7 +1,5 @@
 """Features of few values in four fragments, so that the bins of XGBoost are exact whatever the batches."""
 
-from __future__ import annotations
-
 import copy
 import sys
 from collections.abc import Callable, Iterator

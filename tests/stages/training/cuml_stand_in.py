@@ -3,8 +3,6 @@
 A fit takes CuPy arrays alone, and `as_sklearn` is for what is fitted. Algorithms and numbers are not cuML's.
 """
 
-from __future__ import annotations
-
 import importlib
 from importlib.machinery import ModuleSpec
 from types import ModuleType

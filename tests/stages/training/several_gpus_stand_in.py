@@ -4,8 +4,6 @@ A fit gathers the rows of all ranks, in their order, and fits scikit-learn's est
 on all rows. What the real classes check, demand and leave unset, these do too.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from types import ModuleType

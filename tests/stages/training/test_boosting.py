@@ -1,10 +1,6 @@
 """How a rank trains: checkpoints, data read again, ranks without rows, threads, devices."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,13 +11,8 @@ import xgboost as xgb
 
 from penstock import devices, frames
 from penstock import stages as st
-from penstock.dataset import Dataset
 from penstock.devices import Device
-from penstock.engines.base import Engine
-from penstock.errors import (
-    DataValueError,
-    ExecutionError,
-)
+from penstock.errors import DataValueError, ExecutionError
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training.trees import _boosting, _matrix, _quantised
@@ -50,8 +41,8 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("after", [2, 6, 7])
 def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupted(
-    make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
+    make, y, tmp_path, monkeypatch, after
+):
     stage = st.XGBoostRegressor("y", num_boost_round=10, subsample=0.5, colsample_bytree=0.7)
     options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=3)
     with monkeypatch.context() as patched:
@@ -61,9 +52,7 @@ def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupt
     assert len(list(tmp_path.iterdir())) == (after > 3)
     reported: list[int] = []
     report = Rank.report
-    monkeypatch.setattr(
-        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
-    )
+    monkeypatch.setattr(Rank, "report", lambda rank, n, detail="": (reported.append(n), report(rank, n, detail)))
     resumed = Pipeline(stage).fit(make(y=y), options=options)
     assert reported == list(range(1 + (after - 1) // 3 * 3, 11))
     assert list(tmp_path.iterdir()) == []
@@ -72,9 +61,7 @@ def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupt
 
 
 @pytest.mark.thorough
-def test_early_stopping_goes_on_where_it_was(
-    make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_early_stopping_goes_on_where_it_was(make, y, tmp_path, monkeypatch):
     watched = np.random.default_rng(3).permutation(y)
     stage = st.XGBoostRegressor("y", num_boost_round=60, early_stopping_rounds=5, learning_rate=0.5)
     undisturbed = Pipeline(stage).fit(make(y=y), validation=make(y=watched)).fitted[0]
@@ -88,9 +75,7 @@ def test_early_stopping_goes_on_where_it_was(
 
 
 @pytest.mark.thorough
-def test_the_checkpoint_of_other_data_is_not_taken(
-    make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_checkpoint_of_other_data_is_not_taken(make, y, tmp_path, monkeypatch):
     stage = st.XGBoostRegressor("y", num_boost_round=4)
     options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=1)
     with monkeypatch.context() as patched:
@@ -105,9 +90,7 @@ def test_the_checkpoint_of_other_data_is_not_taken(
 
 
 @pytest.mark.thorough
-def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
-    make: Callable[..., Dataset], y: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(make, y, monkeypatch):
     stage = st.XGBoostRegressor("y", num_boost_round=5)
     kept = Pipeline(stage).fit(make(y=y), validation=make(y=y)).fitted[0]
     read: list[str] = []
@@ -118,7 +101,7 @@ def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
     assert read.count("train") > 1
 
 
-def test_a_gpu_keeps_matrices_up_to_an_eighth_of_its_memory(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_keeps_matrices_up_to_an_eighth_of_its_memory(local, monkeypatch):
     data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}))}
 
     def is_kept(rank: Rank) -> bool:
@@ -131,7 +114,7 @@ def test_a_gpu_keeps_matrices_up_to_an_eighth_of_its_memory(local: Engine, monke
     assert kept == [True, False]
 
 
-def test_a_rank_without_rows_has_a_matrix_without_rows(local: Engine) -> None:
+def test_a_rank_without_rows_has_a_matrix_without_rows(local):
     data = {"train": local.from_arrow(pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}))}
 
     def shape(rank: Rank) -> tuple[int, int, list[str] | None]:
@@ -142,7 +125,7 @@ def test_a_rank_without_rows_has_a_matrix_without_rows(local: Engine) -> None:
         assert LocalGang(size).run(shape, data) == [(0, 1, ["x"])] * size
 
 
-def test_the_matrix_is_freed_once_xgboost_has_its_own(local: Engine) -> None:
+def test_the_matrix_is_freed_once_xgboost_has_its_own(local):
     data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0]}))}
 
     def held(rank: Rank) -> int:
@@ -153,7 +136,7 @@ def test_the_matrix_is_freed_once_xgboost_has_its_own(local: Engine) -> None:
     assert LocalGang(1).run(held, data) == [0]
 
 
-def test_a_rank_uses_the_threads_it_has(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_uses_the_threads_it_has(local, monkeypatch):
     used: list[str] = []
     monkeypatch.setattr(
         _boosting, "_check_device",
@@ -167,7 +150,7 @@ def test_a_rank_uses_the_threads_it_has(local: Engine, monkeypatch: pytest.Monke
     assert used == ["3"]
 
 
-def test_training_that_fell_back_to_the_cpu_is_an_error() -> None:
+def test_training_that_fell_back_to_the_cpu_is_an_error():
     def check(asked: str, used: str) -> None:
         config = json.dumps({"learner": {"generic_param": {"device": used}}})
         booster: Any = SimpleNamespace(save_config=lambda: config)
@@ -179,17 +162,17 @@ def test_training_that_fell_back_to_the_cpu_is_an_error() -> None:
         check("gpu", "cpu")
 
 
-def test_a_gpu_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_is_named_with_its_number(monkeypatch):
     monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 1))
     assert _boosting.device_name("gpu") == "cuda:1"
 
 
-def test_the_configuration_says_where_a_model_was_trained() -> None:
+def test_the_configuration_says_where_a_model_was_trained():
     booster = xgb.train({"device": "cpu"}, xgb.DMatrix(np.zeros((2, 1)), label=[0, 1]), 1)
     assert json.loads(booster.save_config())["learner"]["generic_param"]["device"] == "cpu"
 
 
-def test_features_beyond_float32_are_found_on_the_matrix() -> None:
+def test_features_beyond_float32_are_found_on_the_matrix():
     frame = frames.from_arrow(pa.table({"x": [1.0, 2.0], "big": [0.0, -1e300]}))
     with pytest.raises(DataValueError, match="'big': 1 value") as caught:
         float32_matrix(frame, ("x", "big"))

@@ -1,7 +1,5 @@
 """Weights of classes against scikit-learn, and against a column that has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Coefficients of many classes and indices that do not fit into memory are refused before they are made."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from types import SimpleNamespace

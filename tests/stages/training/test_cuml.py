@@ -1,7 +1,5 @@
 """Estimators of cuML as a stage: on a stand-in whose fits are scikit-learn's, which is the oracle for what is kept."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator

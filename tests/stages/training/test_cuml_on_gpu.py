@@ -1,7 +1,5 @@
 """Estimators of cuML on a GPU: what is kept of them scores as they do themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

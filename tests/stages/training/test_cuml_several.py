@@ -1,7 +1,5 @@
 """Estimators of cuML on several GPUs: what ranks learn together is what one learns; and what is not fitted so."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

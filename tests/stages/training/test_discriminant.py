@@ -1,7 +1,5 @@
 """Discriminant analysis against scikit-learn and closed forms; what it refuses, and what it makes of odd rows."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trainers in common: invalid rows and columns, predictions for rows with a null."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
@@ -141,10 +139,8 @@ def test_rows_that_are_all_of_weight_0_are_nothing_to_learn_from(local, subtests
         "linear discriminant": r"'class' has 0 class\(es\)", "quadratic discriminant": r"'class' has 0 class\(es\)",
     }  # fmt: skip
     for name, stage in TRAINERS.items():
-        with (
-            subtests.test(name),
-            pytest.raises(DataValueError, match=told.get(name, "all weights in column 'w' are 0")),
-        ):
+        message = told.get(name, "all weights in column 'w' are 0")
+        with subtests.test(name), pytest.raises(DataValueError, match=message):
             Pipeline(stage).fit(data)
 
 

@@ -1,7 +1,5 @@
 """Products of features with a few vectors are those of exact arithmetic, rounded once, wherever a row lies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -62,7 +60,7 @@ def halves_of_squares(margins: Any, label: Any) -> tuple[Any, Any]:
     return (towards**2 / 2).sum(axis=0), towards
 
 
-def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> None:
+def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last():
     values = np.random.default_rng(4).normal(size=1000)
     slices = NumberSlices.of(float(np.abs(values).max()), terms=4096, total=47)
     parts = slices.cut(values)
@@ -73,7 +71,7 @@ def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> No
     assert np.abs(values - sum(parts)).max() <= slices.units[-1] / 2
 
 
-def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
+def test_halves_of_features_add_up_to_them_and_have_few_bits():
     grid = FeatureGrid.of(np.abs(X).max(axis=1))
     rounded = X.copy()
     grid.round(rounded)
@@ -86,7 +84,7 @@ def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
         assert (np.abs(half) <= unit * 2**25).all()
 
 
-def test_margins_are_those_of_exact_arithmetic() -> None:
+def test_margins_are_those_of_exact_arithmetic():
     grid = FeatureGrid.of(np.abs(X).max(axis=1))
     rounded = X.copy()
     grid.round(rounded)
@@ -98,7 +96,7 @@ def test_margins_are_those_of_exact_arithmetic() -> None:
         assert made[output, place] == pytest.approx(float(exact), rel=0, abs=1e-13)
 
 
-def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
+def test_the_margins_of_a_row_do_not_depend_on_those_beside_it():
     grid = FeatureGrid.of(np.abs(X).max(axis=1))
     coefficients = Coefficients.of(np.random.default_rng(6).normal(size=(3, FEATURES)), grid)
     whole = coefficients.times(grid.halves(X, grid.room(ROWS)))
@@ -106,7 +104,7 @@ def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
     np.testing.assert_array_equal(np.concatenate(alone, axis=1), whole[:, :40])
 
 
-def test_slices_of_any_width_add_up_to_the_same() -> None:
+def test_slices_of_any_width_add_up_to_the_same():
     values = np.random.default_rng(4).normal(size=1000)
     sums = [sum(NumberSlices.of(10.0, terms, total=47).cut(values)) for terms in (2, 2**13, 2**18)]
     np.testing.assert_array_equal(sums[0], sums[1])
@@ -114,9 +112,7 @@ def test_slices_of_any_width_add_up_to_the_same() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(
-    monkeypatch: pytest.MonkeyPatch, weighted: bool
-) -> None:
+def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(monkeypatch, weighted):
     source = np.random.default_rng(7)
     weight = source.uniform(0, 1e6, ROWS) if weighted else None
     coefficients = np.full((1, FEATURES), 0.1) / np.abs(X).max(axis=1)
@@ -134,20 +130,18 @@ def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(
         np.testing.assert_array_equal(gradient, found[0][1])
 
 
-def test_the_gradient_is_that_of_exact_arithmetic() -> None:
+def test_the_gradient_is_that_of_exact_arithmetic():
     made = design(np.arange(ROWS), 4)
     coefficients = np.full((1, FEATURES), 0.1) / np.abs(X).max(axis=1)
     loss, gradient = made.loss_and_gradient(coefficients, halves_of_squares, largest_loss=0.5)
     losses, residuals = halves_of_squares(coefficients @ X, LABEL)
     assert loss == pytest.approx(losses.sum(), rel=1e-13)
     for place, row in enumerate(X):
-        exact = sum(
-            Fraction(one) * Fraction(other) for one, other in zip(row.tolist(), residuals[0].tolist(), strict=True)
-        )
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row.tolist(), residuals[0].tolist(), strict=True))
         assert gradient[place] == pytest.approx(float(exact), rel=0, abs=1e-13 * ROWS * float(np.abs(row).max()))
 
 
-def test_losses_that_are_added_up_together_are_those_of_each_by_itself() -> None:
+def test_losses_that_are_added_up_together_are_those_of_each_by_itself():
     whole = design(np.arange(ROWS), 3, threads=2)
     source = np.random.default_rng(8)
     asked = [
@@ -164,10 +158,8 @@ def test_losses_that_are_added_up_together_are_those_of_each_by_itself() -> None
 @pytest.mark.stand_in
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("weight", [None, np.random.default_rng(9).uniform(0, 1e3, ROWS)], ids=["equal", "weighted"])
-def test_sums_on_a_gpu_are_those_of_a_cpu_up_to_rounding(weight: np.ndarray | None) -> None:
-    asked = [
-        LossAt(np.full((outputs, FEATURES), 0.1) / np.abs(X).max(axis=1), halves_of_squares, 1) for outputs in (1, 3)
-    ]
+def test_sums_on_a_gpu_are_those_of_a_cpu_up_to_rounding(weight):
+    asked = [LossAt(np.full((n, FEATURES), 0.1) / np.abs(X).max(axis=1), halves_of_squares, 1) for n in (1, 3)]
     cpu, gpu = (design(np.arange(ROWS), 3, weight=weight, kind=kind) for kind in ("cpu", "gpu"))
     pairs = zip(cpu.losses_and_gradients(asked), gpu.losses_and_gradients(asked), strict=True)
     for expected, found in pairs:
@@ -177,7 +169,7 @@ def test_sums_on_a_gpu_are_those_of_a_cpu_up_to_rounding(weight: np.ndarray | No
 
 @pytest.mark.stand_in
 @pytest.mark.usefixtures("stand_in")
-def test_points_on_a_gpu_count_once_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_on_a_gpu_count_once_in_pieces(monkeypatch):
     monkeypatch.setitem(_lloyd._AT_A_TIME, "gpu", 64)
     vectors, weight = (matrices.to_device(each, "gpu") for each in (X, np.ones(ROWS)))
     sizes = _lloyd.lengths(vectors)

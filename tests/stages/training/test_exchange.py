@@ -1,7 +1,5 @@
 """Batches that ranks of XGBoost show each other: the same on all, of plain bytes, and checked where they could harm."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random forests: trees that differ, shares of classes that are probabilities, as good as MLlib's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

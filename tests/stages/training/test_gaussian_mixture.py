@@ -1,7 +1,5 @@
 """Gaussian mixture against scikit-learn: the best of its initialisations or better."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

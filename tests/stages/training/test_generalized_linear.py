@@ -1,7 +1,5 @@
 """Generalised linear regression against MLlib, scikit-learn and closed forms: convergence, refusals."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -400,10 +398,8 @@ NOT_OF_THE_FAMILY = [
 def test_a_label_that_the_family_cannot_have_is_told_with_its_row(local: Engine, subtests: Any) -> None:
     for options, bad, expected in NOT_OF_THE_FAMILY:
         label = np.where(np.isin(np.arange(ROWS), (33, 80)), bad, 0.5)
-        with (
-            subtests.test(**options),
-            pytest.raises(DataValueError, match=f"label 'y' has 2 value.*{expected}") as caught,
-        ):
+        told = f"label 'y' has 2 value.*{expected}"
+        with subtests.test(**options), pytest.raises(DataValueError, match=told) as caught:
             fitted(local, "y", {**SAMPLE, "y": label}, **options)
         assert (caught.value.column, caught.value.row) == ("y", 33)
 

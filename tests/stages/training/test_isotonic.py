@@ -1,7 +1,5 @@
 """Isotonic regression against scikit-learn: ties, weights, falling functions, cells, and what it refuses."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

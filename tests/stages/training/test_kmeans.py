@@ -1,10 +1,7 @@
 """k-means: Lloyd against scikit-learn, seeds against MLlib, the same bits whatever the ranks, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,9 +59,7 @@ def close_in_any_order(found: np.ndarray, expected: np.ndarray, atol: float) -> 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
-def test_lloyd_is_scikit_learns_from_the_same_centres(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, weighted: bool
-) -> None:
+def test_lloyd_is_scikit_learns_from_the_same_centres(local, monkeypatch, weighted):
     x = blobs(spread=1.5)
     weight = np.random.default_rng(1).integers(0, 4, ROWS) / 2 if weighted else np.ones(ROWS)
     start = x[weight > 0][:7]
@@ -82,7 +77,7 @@ def test_lloyd_is_scikit_learns_from_the_same_centres(
     np.testing.assert_array_equal(labels.to_numpy(), expected.labels_)
 
 
-def test_a_round_is_counted_and_tol_is_how_far_a_centre_moves(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_is_counted_and_tol_is_how_far_a_centre_moves(local, monkeypatch):
     # By hand: centres 0 and 10 move to 0.5 and 9.5, and stay.
     data = pa.table({"x": [0.0, 1.0, 9.0, 10.0]})
     begin_at(monkeypatch, np.array([[0.0], [10.0]]), np.array(fit(local, data)["origin"]))
@@ -102,7 +97,7 @@ def points_of(x: np.ndarray, weight: np.ndarray, threads: int = 2) -> _lloyd.Poi
 
 
 @pytest.mark.parametrize("k", [4, 40], ids=["few clusters", "many clusters"])
-def test_a_round_after_others_gives_the_means_of_a_first_one_to_the_bit(k: int) -> None:
+def test_a_round_after_others_gives_the_means_of_a_first_one_to_the_bit(k):
     x, weight = np.round(blobs(rows=5000, spread=1.5), 1), np.random.default_rng(1).random(5000)
     centres, points, peer = x[:k] + 0.01, points_of(x, weight), only_rank()
     clusters = Clusters(points)
@@ -112,7 +107,7 @@ def test_a_round_after_others_gives_the_means_of_a_first_one_to_the_bit(k: int) 
         centres = found
 
 
-def test_points_that_cannot_have_changed_sides_are_not_compared_again() -> None:
+def test_points_that_cannot_have_changed_sides_are_not_compared_again():
     x = blobs(rows=5000, spread=0.3)
     clusters, centres, compared = Clusters(points_of(x, np.ones(5000))), x[:5], []
     for _ in range(10):
@@ -122,7 +117,7 @@ def test_points_that_cannot_have_changed_sides_are_not_compared_again() -> None:
     assert compared[-1] < 500
 
 
-def test_a_cluster_without_rows_keeps_its_centre(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_rows_keeps_its_centre(local, monkeypatch):
     data = pa.table({"x": [0.0, 2.0, 8.0, 10.0]})
     begin_at(monkeypatch, np.array([[0.0], [10.0], [99.0]]), np.array(fit(local, data)["origin"]))
     found = fit(local, data, k=3)
@@ -131,7 +126,7 @@ def test_a_cluster_without_rows_keeps_its_centre(local: Engine, monkeypatch: pyt
 
 
 @pytest.mark.thorough
-def test_far_from_zero_clusters_are_the_same(local: Engine) -> None:
+def test_far_from_zero_clusters_are_the_same(local):
     x = np.round(blobs() * 64) / 64  # so that 2**30 can be added without rounding
     near, far = (fit(local, table(x + offset), k=5, tol=0) for offset in (0.0, 2.0**30))
     assert near["sizes"] == far["sizes"]
@@ -142,7 +137,7 @@ def test_far_from_zero_clusters_are_the_same(local: Engine) -> None:
 # By angle
 
 
-def test_by_angle_rows_count_by_their_directions(local: Engine) -> None:
+def test_by_angle_rows_count_by_their_directions(local):
     angles = np.radians([1.0, 3.0, 80.0, 84.0])
     lengths = np.array([1.0, 1e6, 1e-6, 3.0])[:, None]
     x = lengths * np.column_stack([np.cos(angles), np.sin(angles)])
@@ -155,7 +150,7 @@ def test_by_angle_rows_count_by_their_directions(local: Engine) -> None:
     assert model.fitted[0]["cost"] == pytest.approx(made["apart"].to_numpy().sum(), rel=1e-12)
 
 
-def test_directions_that_cancel_leave_their_centre_where_it_is(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directions_that_cancel_leave_their_centre_where_it_is(local, monkeypatch):
     x = np.array([[1.0, 0.0], [-2.0, 0.0], [0.0, -1.0], [0.0, -3.0]])  # the first two are as near to both centres
     begin_at(monkeypatch, np.array([[0.0, 1.0], [0.0, -1.0]]), np.zeros(2))
     found = fit(local, table(x), distance_measure="cosine")
@@ -163,7 +158,7 @@ def test_directions_that_cancel_leave_their_centre_where_it_is(local: Engine, mo
     assert (found["sizes"], found["cost"]) == ([2, 2], 2.0)
 
 
-def test_a_row_without_direction_is_refused_with_its_place(local: Engine, tmp_path: Path) -> None:
+def test_a_row_without_direction_is_refused_with_its_place(local, tmp_path):
     x = blobs()
     good = table(x)
     x[[433, 500]] = 0.0
@@ -183,7 +178,7 @@ def test_a_row_without_direction_is_refused_with_its_place(local: Engine, tmp_pa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
-def test_seeds_are_rows_and_all_different(local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int) -> None:
+def test_seeds_are_rows_and_all_different(local, monkeypatch, gathered):
     monkeypatch.setattr(_seeding, "GATHERED", gathered)
     x = np.repeat(np.round(blobs(), 2), 2, axis=0)
     for mode in ("k-means||", "random"):
@@ -196,9 +191,7 @@ def test_seeds_are_rows_and_all_different(local: Engine, monkeypatch: pytest.Mon
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
-def test_seeds_find_every_one_of_many_clusters_far_apart(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int
-) -> None:
+def test_seeds_find_every_one_of_many_clusters_far_apart(local, monkeypatch, gathered):
     monkeypatch.setattr(_seeding, "GATHERED", gathered)
     x = blobs(rows=2000, clusters=20, width=5, spread=0.01)
     for seed in range(5):
@@ -207,7 +200,7 @@ def test_seeds_find_every_one_of_many_clusters_far_apart(
         )
 
 
-def test_candidates_are_drawn_in_proportion_to_their_distance() -> None:
+def test_candidates_are_drawn_in_proportion_to_their_distance():
     # A point 3 away is drawn nine times as often as one that is 1 away: 2 k d**2 / cost of each, with k = 10.
     x = np.repeat([0.0, 1.0, -3.0], [1, 5000, 5000])[:, None]
     drawn = [np.zeros(2, dtype=int)]
@@ -222,7 +215,7 @@ def test_candidates_are_drawn_in_proportion_to_their_distance() -> None:
 
 
 @pytest.mark.thorough
-def test_few_draws_are_made_up_with_rows_at_random(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_draws_are_made_up_with_rows_at_random(local, monkeypatch):
     monkeypatch.setattr(_seeding, "GATHERED", 0)
     x = blobs()
     x[7] = 1e6  # which alone has all of the cost, so that the only step draws nothing else
@@ -232,7 +225,7 @@ def test_few_draws_are_made_up_with_rows_at_random(local: Engine, monkeypatch: p
 
 
 @pytest.mark.thorough
-def test_rows_at_random_are_drawn_by_their_weights(local: Engine) -> None:
+def test_rows_at_random_are_drawn_by_their_weights(local):
     data = pa.table({"x": np.arange(100.0), "w": np.where(np.arange(100) % 10 == 0, 1e4, 1.0)})
     options = {"features": "x", "weight": "w", "k": 5, "init_mode": "random", "max_iter": 0}
     drawn = np.concatenate([centres_of(fit(local, data, seed=seed, **options)).ravel() for seed in range(20)])
@@ -243,7 +236,7 @@ def test_rows_at_random_are_drawn_by_their_weights(local: Engine) -> None:
 
 
 @pytest.mark.thorough
-def test_of_few_rows_not_even_the_order_matters(local: Engine) -> None:
+def test_of_few_rows_not_even_the_order_matters(local):
     x = np.round(blobs(spread=1.5)) + 100.1  # few points, each of many rows
     weight = np.random.default_rng(4).random(ROWS)
     options = {"features": ("x0", "x1", "x2"), "weight": "w", "k": 7}
@@ -253,7 +246,7 @@ def test_of_few_rows_not_even_the_order_matters(local: Engine) -> None:
         assert fit(local, table(x[order], w=weight[order]), 8 * 4 * 50 * (seed + 1), **options) == expected
 
 
-def test_weights_of_equal_points_are_added_in_an_order_of_their_own() -> None:
+def test_weights_of_equal_points_are_added_in_an_order_of_their_own():
     source = np.random.default_rng(6)
     points, weight = np.round(blobs()), source.random(ROWS)
     expected = _seeding._distinct(points, weight)
@@ -264,7 +257,7 @@ def test_weights_of_equal_points_are_added_in_an_order_of_their_own() -> None:
             assert found.tobytes() == wanted.tobytes()
 
 
-def test_the_origin_is_near_the_mean_and_without_its_last_digits() -> None:
+def test_the_origin_is_near_the_mean_and_without_its_last_digits():
     for mean in (0.1, -7e5 / 3, 1e8 + 1 / 3):
         origins = {kmeans._origin(Moment(9, math.nextafter(mean, end), 36.0)) for end in (-math.inf, mean, math.inf)}
         assert len(origins) == 1
@@ -273,7 +266,7 @@ def test_the_origin_is_near_the_mean_and_without_its_last_digits() -> None:
 
 
 @pytest.mark.thorough
-def test_one_seed_gives_one_model_and_others_give_others(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_seed_gives_one_model_and_others_give_others(local, monkeypatch):
     for gathered in (0, 10**6):
         monkeypatch.setattr(_seeding, "GATHERED", gathered)
         first, again, other = (fit(local, table(blobs(spread=2.0)), k=8, max_iter=0, seed=seed) for seed in (1, 1, -2))
@@ -281,7 +274,7 @@ def test_one_seed_gives_one_model_and_others_give_others(local: Engine, monkeypa
         assert first["centres"] != other["centres"]
 
 
-def test_fewer_points_than_k_are_that_many_clusters(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_points_than_k_are_that_many_clusters(local, monkeypatch):
     for gathered, mode in itertools.product([0, 10**6], ["k-means||", "random"]):
         monkeypatch.setattr(_seeding, "GATHERED", gathered)
         found = fit(local, pa.table({"x": [3.0, 1.0, 3.0, -0.0, 0.0]}), k=5, init_mode=mode)
@@ -289,7 +282,7 @@ def test_fewer_points_than_k_are_that_many_clusters(local: Engine, monkeypatch: 
         assert (sorted(found["sizes"]), found["cost"]) == ([1, 2, 2], 0.0)
 
 
-def test_rows_of_weight_0_are_no_seeds(local: Engine) -> None:
+def test_rows_of_weight_0_are_no_seeds(local):
     data = pa.table({"x": [0.0, 1.0, 50.0], "w": [1.0, 1.0, 0.0]})
     found = fit(local, data, features="x", weight="w", k=3)
     assert sorted(centres_of(found).ravel().tolist()) == [0.0, 1.0]
@@ -307,9 +300,7 @@ def train(dataset: Dataset, size: int, checkpoint: Checkpoint | None = None, **o
 @pytest.mark.thorough
 @pytest.mark.parametrize("measure", ["squaredEuclidean", "cosine"])
 @pytest.mark.parametrize("mode", ["k-means||", "random"])
-def test_any_number_of_ranks_learns_the_same_to_the_bit(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, measure: str
-) -> None:
+def test_any_number_of_ranks_learns_the_same_to_the_bit(local, monkeypatch, mode, measure):
     x = np.round(blobs(spread=1.5), 1) + 10  # values of one digit, so that rows are often as near to two centres
     weight = np.random.default_rng(3).random(ROWS)
     options = {"k": 6, "weight": "w", "init_mode": mode, "distance_measure": measure, "features": ("x0", "x1", "x2")}
@@ -322,14 +313,14 @@ def test_any_number_of_ranks_learns_the_same_to_the_bit(
         assert all(each == expected for each in found), (gathered, size)
 
 
-def test_a_rank_without_rows_takes_part(local: Engine) -> None:
+def test_a_rank_without_rows_takes_part(local):
     data = local.from_arrow(pa.table({"x": [0.0, 9.0]}))
     [expected], _ = train(data, 1)
     found, _ = train(data, 4)
     assert found == [expected] * 4
 
 
-def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local: Engine) -> None:
+def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local):
     data = local.from_arrow(table(blobs(spread=2.5)))
     options = {"k": 8, "init_mode": "random", "tol": 0, "max_iter": 17}
     [expected], gang = train(data, 1, **options)
@@ -343,7 +334,7 @@ def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local: Engine) -
 # What the sums and the search promise
 
 
-def test_sums_by_group_are_those_of_the_terms_of_each() -> None:
+def test_sums_by_group_are_those_of_the_terms_of_each():
     for groups in (1, 3, 50):
         source = np.random.default_rng(groups)
         values, of = source.normal(size=(2, 1000)), source.integers(0, groups, 1000)
@@ -353,7 +344,7 @@ def test_sums_by_group_are_those_of_the_terms_of_each() -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
 
-def test_sums_by_group_follow_terms_that_change_their_group_to_the_bit() -> None:
+def test_sums_by_group_follow_terms_that_change_their_group_to_the_bit():
     source = np.random.default_rng(4)
     values, exact = source.normal(size=(2, 1000)), Split.of(np.array([9.0, 9.0]), 1000)
     for groups in (3, 50):
@@ -363,7 +354,7 @@ def test_sums_by_group_follow_terms_that_change_their_group_to_the_bit() -> None
         np.testing.assert_array_equal(started + moved, exact.by_group(after, values.copy(), groups))
 
 
-def test_the_lead_of_the_nearest_centre_is_no_larger_than_it_is() -> None:
+def test_the_lead_of_the_nearest_centre_is_no_larger_than_it_is():
     for width in (1, 2, 9):
         source = np.random.default_rng(width)
         vectors, centres = source.normal(size=(width, 2000)), source.normal(size=(30, width))
@@ -374,7 +365,7 @@ def test_the_lead_of_the_nearest_centre_is_no_larger_than_it_is() -> None:
         np.testing.assert_array_equal(found, _lloyd.nearest(vectors, centres))
 
 
-def test_the_nearest_centre_of_a_row_does_not_depend_on_the_rows_beside_it() -> None:
+def test_the_nearest_centre_of_a_row_does_not_depend_on_the_rows_beside_it():
     for width in (1, 2, 9):
         source = np.random.default_rng(width)
         vectors, centres = (source.integers(-3, 4, size=(rows, width)) / 10 for rows in (2000, 30))
@@ -389,7 +380,7 @@ def test_the_nearest_centre_of_a_row_does_not_depend_on_the_rows_beside_it() -> 
 
 
 @pytest.mark.thorough
-def test_distances_add_up_to_the_cost(local: Engine) -> None:
+def test_distances_add_up_to_the_cost(local):
     data = local.from_arrow(table(blobs()), fragment_bytes=24 * 100)
     model = Pipeline(st.KMeans(k=4, distance="apart")).fit(data)
     made = model.transform(data).to_arrow()
@@ -397,7 +388,7 @@ def test_distances_add_up_to_the_cost(local: Engine) -> None:
     assert np.bincount(made["prediction"].to_numpy()).tolist() == model.fitted[0]["sizes"]
 
 
-def test_a_number_whose_square_overflows_is_refused_when_it_is_scored(local: Engine) -> None:
+def test_a_number_whose_square_overflows_is_refused_when_it_is_scored(local):
     x = blobs()
     model = Pipeline(st.KMeans()).fit(local.from_arrow(table(x)))
     for bad in (-np.inf, 1e200):
@@ -421,7 +412,7 @@ WRONG = [
 ]
 
 
-def test_a_wrong_parameter_is_refused_when_it_is_given(subtests: Any) -> None:
+def test_a_wrong_parameter_is_refused_when_it_is_given(subtests):
     for given, message in WRONG:
         with subtests.test(**given), pytest.raises(ConfigError, match=message):
             st.KMeans(**given)
@@ -457,9 +448,7 @@ def mllib_costs(spark: Any) -> np.ndarray:
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
-def test_costs_are_no_higher_than_mllibs(
-    local: Engine, mllib_costs: np.ndarray, monkeypatch: pytest.MonkeyPatch, gathered: int
-) -> None:
+def test_costs_are_no_higher_than_mllibs(local, mllib_costs, monkeypatch, gathered):
     monkeypatch.setattr(_seeding, "GATHERED", gathered)
     ours = np.array([fit(local, table(many_blobs()), k=12, seed=seed)["cost"] for seed in SEEDS])
     noise = np.sqrt((ours.var(ddof=1) + mllib_costs.var(ddof=1)) / len(SEEDS))

@@ -1,7 +1,5 @@
 """Linear regression gives what scikit-learn, MLlib and closed forms give, in one scan."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from math import nan

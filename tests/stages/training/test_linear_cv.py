@@ -1,7 +1,5 @@
 """The penalty of least error on held-out rows, from one scan, is the one that fitting each model by hand finds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

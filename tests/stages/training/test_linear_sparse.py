@@ -1,7 +1,5 @@
 """Linear regression on sparse vectors: the model of the dense columns, and never a dense matrix."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Logistic regression against MLlib and scikit-learn: notes of training, refusals."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any
@@ -64,7 +62,7 @@ def intercepts(model: PipelineModel) -> np.ndarray:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
-def test_coefficients_are_those_of_scikit_learn(local: Engine, subtests: Any, classes: int) -> None:
+def test_coefficients_are_those_of_scikit_learn(local, subtests, classes):
     x, label, weights = sample(classes, scaled=True)
     for place, (reg_param, l1_ratio) in enumerate(PENALTIES):
         weight = weights if (classes + place) % 2 else None
@@ -89,7 +87,7 @@ def test_coefficients_are_those_of_scikit_learn(local: Engine, subtests: Any, cl
             np.testing.assert_array_equal(found[2], oracle.predict(x))
 
 
-def test_deviations_with_weights_are_those_that_are_documented(local: Engine) -> None:
+def test_deviations_with_weights_are_those_that_are_documented(local):
     x, label, weight = sample(2)
     total = weight.sum()
     squares = (weight[:, None] * (x - np.average(x, axis=0, weights=weight)) ** 2).sum(axis=0)
@@ -101,9 +99,7 @@ def test_deviations_with_weights_are_those_that_are_documented(local: Engine) ->
 
 
 @pytest.mark.parametrize(("classes", "weighted"), [(2, False), (3, False), (3, True)])
-def test_the_inverse_hessian_is_that_of_the_objective_at_the_start(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, classes: int, weighted: bool
-) -> None:
+def test_the_inverse_hessian_is_that_of_the_objective_at_the_start(local, monkeypatch, classes, weighted):
     x, label, weight = sample(classes)
     found = {}
 
@@ -125,7 +121,7 @@ def test_the_inverse_hessian_is_that_of_the_objective_at_the_start(
     np.testing.assert_allclose(found["product"], expected, atol=1e-6)
 
 
-def test_correlated_features_take_a_few_iterations(local: Engine) -> None:
+def test_correlated_features_take_a_few_iterations(local):
     draw = np.random.default_rng(2)
     x = draw.normal(size=(ROWS, 1)) + 0.01 * draw.normal(size=(ROWS, WIDTH))  # correlations of 0.9999
     label = (x[:, 0] + 0.01 * x[:, 1] + draw.logistic(size=ROWS) > 0).astype(int)
@@ -134,7 +130,7 @@ def test_correlated_features_take_a_few_iterations(local: Engine) -> None:
     assert learned["iterations"] <= 8
 
 
-def test_features_that_are_the_same_share_their_coefficient(local: Engine) -> None:
+def test_features_that_are_the_same_share_their_coefficient(local):
     x, label, _ = sample(2, scaled=True)
     x[:, 1] = x[:, 0]
     found = coefficients(fitted(local, x, label))[0]
@@ -159,7 +155,7 @@ MLLIBS = [  # classes, family, reg_param, l1_ratio, standardization, fit_interce
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_everything_is_as_in_mllib(local: Engine, spark: Any, subtests: Any) -> None:
+def test_everything_is_as_in_mllib(local, spark, subtests):
     from pyspark.ml.classification import LogisticRegression
 
     # Sizes and means so near each other that MLlib needs few rounds also where it does not scale or centre.
@@ -205,14 +201,14 @@ def test_everything_is_as_in_mllib(local: Engine, spark: Any, subtests: Any) -> 
 # Closed forms
 
 
-def test_without_an_intercept_and_one_binary_feature_the_coefficient_is_the_log_odds(local: Engine) -> None:
+def test_without_an_intercept_and_one_binary_feature_the_coefficient_is_the_log_odds(local):
     data = local.from_arrow(pa.table({"x": [1.0] * 8 + [0.0] * 4, "label": [1] * 6 + [0] * 2 + [0, 1] * 2}))
     model = Pipeline(st.LogisticRegression("label", fit_intercept=False, tol=1e-12)).fit(data)
     assert model.fitted[0]["coefficients"]["x"].to_pylist() == [pytest.approx(np.log(3), abs=1e-10)]
     assert model.fitted[0]["intercepts"] == [0.0]
 
 
-def test_a_constant_feature_has_coefficient_0_and_is_named(local: Engine) -> None:
+def test_a_constant_feature_has_coefficient_0_and_is_named(local):
     x, label, _ = sample(2)
     x[:, 2] = 0.1
     model = fitted(local, x, label)
@@ -223,14 +219,14 @@ def test_a_constant_feature_has_coefficient_0_and_is_named(local: Engine) -> Non
     np.testing.assert_allclose(intercepts(model), rest["intercepts"], rtol=1e-9)
 
 
-def test_only_constant_features_give_the_odds_of_the_classes(local: Engine) -> None:
+def test_only_constant_features_give_the_odds_of_the_classes(local):
     data = local.from_arrow(pa.table({"x": [5.0] * 4, "label": ["a", "b", "b", "b"]}))
     model = Pipeline(st.LogisticRegression("label")).fit(data)
     assert model.fitted[0]["intercepts"] == [pytest.approx(np.log(3))]
     assert model.transform(data).to_arrow()["prediction"].to_pylist() == ["b"] * 4
 
 
-def test_features_far_from_zero_cost_no_digits(local: Engine) -> None:
+def test_features_far_from_zero_cost_no_digits(local):
     x, label, _ = sample(2, scaled=True)
     near, far = fitted(local, x, label), fitted(local, x + 1e8, label)
     np.testing.assert_allclose(coefficients(far), coefficients(near), rtol=1e-6)
@@ -240,7 +236,7 @@ def test_features_far_from_zero_cost_no_digits(local: Engine) -> None:
 # Sums
 
 
-def test_sums_are_equal_to_the_bit_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_are_equal_to_the_bit_in_any_order(monkeypatch):
     draw = np.random.default_rng(1)
     terms = draw.normal(size=(3, 5000)) * 10.0 ** draw.integers(-12, 3, size=(3, 5000))
     bound = np.abs(terms).max(axis=1)
@@ -255,7 +251,7 @@ def test_sums_are_equal_to_the_bit_in_any_order(monkeypatch: pytest.MonkeyPatch)
 # What is told of the outcome
 
 
-def test_too_few_iterations_are_recorded_and_told(local: Engine) -> None:
+def test_too_few_iterations_are_recorded_and_told(local):
     x, label, _ = sample(3)
     gang = LocalGang(1)
     [learned] = gang.train(st.LogisticRegression("label", **{**TIGHT, "max_iter": 2}), dataset(local, x, label=label))
@@ -265,7 +261,7 @@ def test_too_few_iterations_are_recorded_and_told(local: Engine) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
-def test_separable_classes_without_a_penalty_end_and_are_told(local: Engine, classes: int) -> None:
+def test_separable_classes_without_a_penalty_end_and_are_told(local, classes):
     x, _, _ = sample(2, scaled=True)
     label = np.digitize(x[:, 0], [-0.5, 0.5][: classes - 1])
     model, gang = fitted(local, x, label, tol=1e-6, max_iter=60), LocalGang(1)
@@ -278,7 +274,7 @@ def test_separable_classes_without_a_penalty_end_and_are_told(local: Engine, cla
     np.testing.assert_array_equal(scored(model, dataset(local, x))[2], label)
 
 
-def test_the_history_starts_with_the_entropy_of_the_labels(local: Engine) -> None:
+def test_the_history_starts_with_the_entropy_of_the_labels(local):
     x, label, _ = sample(3)
     learned = fitted(local, x, label).fitted[0]
     share = np.bincount(label) / ROWS
@@ -289,21 +285,21 @@ def test_the_history_starts_with_the_entropy_of_the_labels(local: Engine) -> Non
 # Scoring
 
 
-def test_the_threshold_decides_between_two_classes(local: Engine) -> None:
+def test_the_threshold_decides_between_two_classes(local):
     x, label, _ = sample(2)
     for threshold, expected in ((0.0, 1), (1.0, 0)):
         model = fitted(local, x, label, threshold=threshold)
         assert set(scored(model, dataset(local, x))[2].tolist()) == {expected}
 
 
-def test_probabilities_at_the_ends_are_0_and_1_without_overflow(local: Engine) -> None:
+def test_probabilities_at_the_ends_are_0_and_1_without_overflow(local):
     x, label, _ = sample(2)
     model = fitted(local, x, label)
     probability = scored(model, dataset(local, np.array([[1e9, 0, 0, 0], [-1e9, 0, 0, 0]])))[1]
     assert probability.tolist() == [1.0, 0.0]
 
 
-def test_features_whose_margins_overflow_are_refused_and_not_guessed(local: Engine) -> None:
+def test_features_whose_margins_overflow_are_refused_and_not_guessed(local):
     x, label, _ = sample(2)
     model = fitted(local, x, label)
     with pytest.raises(DataValueError, match=r"1 row\(s\) have features so large that their margins overflow"):
@@ -313,12 +309,12 @@ def test_features_whose_margins_overflow_are_refused_and_not_guessed(local: Engi
 # What is refused
 
 
-def test_more_classes_than_two_are_not_for_the_binomial_family(local: Engine) -> None:
+def test_more_classes_than_two_are_not_for_the_binomial_family(local):
     with pytest.raises(DataValueError, match=r"'label' has 400 class\(es\), expected 2 to 2"):
         fitted(local, sample(2)[0], pa.array(range(ROWS)), family="binomial")
 
 
-def test_a_wrong_parameter_is_refused_when_it_is_given() -> None:
+def test_a_wrong_parameter_is_refused_when_it_is_given():
     wrong = {"family": "poisson", "reg_param": -1, "elastic_net_param": 1.5, "max_iter": 0, "tol": 0, "threshold": 2}
     for name, value in wrong.items():
         with pytest.raises(ConfigError, match=name):

@@ -1,7 +1,5 @@
 """Logistic regression on sparse vectors: the model of the dense columns, and never a dense matrix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

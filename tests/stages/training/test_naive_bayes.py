@@ -1,7 +1,5 @@
 """Naive Bayes against scikit-learn; what it refuses, and what it makes of odd rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -61,7 +59,7 @@ def stage(model_type: str, weighted: bool = False, **options: Any) -> st.NaiveBa
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("model_type", TYPES)
-def test_scores_are_those_of_scikit_learn(local: Engine, model_type: str, subtests: Any) -> None:
+def test_scores_are_those_of_scikit_learn(local, model_type, subtests):
     for classes, weighted in ((2, False), (4, True)):
         x, label, weight = sample(model_type, classes)
         data = dataset(local, x, label=label, w=weight)
@@ -89,7 +87,7 @@ def test_scores_are_those_of_scikit_learn(local: Engine, model_type: str, subtes
             np.testing.assert_array_equal(prediction, oracle.predict(x))
 
 
-def test_densities_do_not_depend_on_the_offset(local: Engine) -> None:
+def test_densities_do_not_depend_on_the_offset(local):
     # Of multiples of 1/64 all differences are exact; sums of squares would lose all but a digit of a variance.
     x, label, _ = sample("gaussian", 3)
     x = np.round(x * 64) / 64
@@ -99,7 +97,7 @@ def test_densities_do_not_depend_on_the_offset(local: Engine) -> None:
     np.testing.assert_array_equal(found[2], expected[2])
 
 
-def test_a_row_is_scored_as_if_alone(local: Engine, subtests: Any) -> None:
+def test_a_row_is_scored_as_if_alone(local, subtests):
     for model_type in TYPES:
         x, label, _ = sample(model_type, 3)
         model = Pipeline(stage(model_type)).fit(dataset(local, x, label=label))
@@ -114,7 +112,7 @@ def test_a_row_is_scored_as_if_alone(local: Engine, subtests: Any) -> None:
 # Columns
 
 
-def test_long_documents_have_probabilities_of_zero_and_one(local: Engine) -> None:
+def test_long_documents_have_probabilities_of_zero_and_one(local):
     for classes in (2, 3):
         x, label, _ = sample("multinomial", classes)
         model = Pipeline(stage("multinomial")).fit(dataset(local, x, label=label))
@@ -139,9 +137,7 @@ BAD_FEATURES = [
 ]
 
 
-def test_a_feature_out_of_the_domain_is_told_with_its_row_at_fit_and_when_it_is_scored(
-    local: Engine, subtests: Any
-) -> None:
+def test_a_feature_out_of_the_domain_is_told_with_its_row_at_fit_and_when_it_is_scored(local, subtests):
     label = np.arange(60) % 2
     good = pa.table({"x": label.astype(float), "label": label, "more": label})
     for model_type, bad, problem in BAD_FEATURES:
@@ -150,22 +146,20 @@ def test_a_feature_out_of_the_domain_is_told_with_its_row_at_fit_and_when_it_is_
         pipeline = Pipeline(st.NaiveBayes("label", model_type=model_type))
         model = pipeline.fit(local.from_arrow(good))
         for read, count in ((pipeline.fit, 2), (lambda rows, model=model: model.transform(rows).to_arrow(), 1)):
-            with (
-                subtests.test(model_type, bad=bad, count=count),
-                pytest.raises(DataValueError, match=f"column 'x' has {count} values that are {problem}") as caught,
-            ):
+            told = f"column 'x' has {count} values that are {problem}"
+            with subtests.test(model_type, bad=bad, count=count), pytest.raises(DataValueError, match=told) as caught:
                 read(data)
             assert (caught.value.row, caught.value.stage) == (43, "NaiveBayes")
 
 
-def test_too_many_classes_are_a_regression(local: Engine) -> None:
+def test_too_many_classes_are_a_regression(local):
     table = pa.table({"label": range(10_001), "x": np.ones(10_001)})
     with pytest.raises(DataValueError, match="'label' has 10001 or more distinct values, expected at most 10000"):
         Pipeline(st.NaiveBayes("label")).fit(local.from_arrow(table))
     assert Pipeline(st.NaiveBayes("label")).fit(local.from_arrow(table.slice(1))).fitted[0]["theta"].num_rows == 10_000
 
 
-def test_without_smoothing_a_probability_of_zero_is_refused(local: Engine) -> None:
+def test_without_smoothing_a_probability_of_zero_is_refused(local):
     for model_type, rows, name in (
         ("multinomial", [[1, 0, 1, 1], [1, 1, 1, 1]], "f1"),
         ("complement", [[1, 1, 1, 1], [1, 1, 0, 1]], "f2"),
@@ -178,13 +172,13 @@ def test_without_smoothing_a_probability_of_zero_is_refused(local: Engine) -> No
         Pipeline(stage(model_type, smoothing=1e-9)).fit(data)
 
 
-def test_constant_features_have_no_density(local: Engine) -> None:
+def test_constant_features_have_no_density(local):
     data = dataset(local, np.full((4, 4), 0.1), label=[0, 1, 0, 1])
     with pytest.raises(DataValueError, match="every feature is constant: f0, f1, f2, f3"):
         Pipeline(stage("gaussian")).fit(data)
 
 
-def test_scores_that_overflow_are_refused(local: Engine, subtests: Any) -> None:
+def test_scores_that_overflow_are_refused(local, subtests):
     told = r"1 row\(s\) have features so far from those of training.*f0, f1, f2, f3"
     for model_type, large, larger in (
         ("gaussian", 1e150, 1e200), ("multinomial", 1e307, 1.7e308), ("complement", 1e307, 1.7e308),
@@ -199,7 +193,7 @@ def test_scores_that_overflow_are_refused(local: Engine, subtests: Any) -> None:
                     scored(model, too_far)
 
 
-def test_a_wrong_parameter_is_refused_when_it_is_given() -> None:
+def test_a_wrong_parameter_is_refused_when_it_is_given():
     for given, message in (
         ({"model_type": "gausian"}, "model_type of NaiveBayes is 'gausian', .* Did you mean 'gaussian'?"),
         ({"smoothing": -0.1}, "smoothing of NaiveBayes is -0.1, expected a number >= 0"),

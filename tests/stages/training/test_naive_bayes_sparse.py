@@ -1,7 +1,5 @@
 """Naive Bayes on sparse vectors against dense columns and closed forms."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -118,10 +116,8 @@ def test_vectors_out_of_the_domain_are_refused_with_their_place(local: Engine, s
         data, pipeline = dataset(local, faulty(model_type, indices, values)), Pipeline(stage(model_type))
         model = pipeline.fit(dataset(local, table(matrix(model_type))))
         for read in (pipeline.fit, lambda rows, model=model: model.transform(rows).to_arrow()):
-            with (
-                subtests.test(model_type, values=values),
-                pytest.raises(DataValueError, match=f"'v_values' has 1 values that are {problem}") as caught,
-            ):
+            told = f"'v_values' has 1 values that are {problem}"
+            with subtests.test(model_type, values=values), pytest.raises(DataValueError, match=told) as caught:
                 read(data)
             assert (caught.value.row, caught.value.stage) == (150, "NaiveBayes")
 

@@ -1,7 +1,5 @@
 """A model for each key is that of the rows of the key alone, on every engine."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The minimiser: known minima, closed forms, the same path after a checkpoint."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 """Ranking: XGBoost's own model where one rank has all rows, and whole groups wherever rows lie."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from sklearn.metrics import ndcg_score
 
 from penstock import stages as st
 from penstock.dataset import Dataset
-from penstock.engines.base import Engine
 from penstock.errors import DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import Rank, SpmdOptions
@@ -54,9 +51,7 @@ def own(x: np.ndarray, grade: np.ndarray, group: np.ndarray, weight: Any = None,
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("objective", ["rank:ndcg", "rank:pairwise", "rank:map"])
-def test_scores_are_those_of_xgboost(
-    make: Callable[..., Dataset], x: np.ndarray, grade: np.ndarray, group: np.ndarray, objective: str
-) -> None:
+def test_scores_are_those_of_xgboost(make, x, grade, group, objective):
     label = np.minimum(grade, 1) if objective == "rank:map" else grade
     wanted = own(x, label, group, objective=objective)
     for names in (group, [f"query {value:02}" for value in group]):
@@ -66,16 +61,14 @@ def test_scores_are_those_of_xgboost(
         np.testing.assert_array_equal(predicted(model, make()), wanted)
 
 
-def test_a_group_counts_as_the_mean_of_its_weights(
-    make: Callable[..., Dataset], x: np.ndarray, grade: np.ndarray, group: np.ndarray
-) -> None:
+def test_a_group_counts_as_the_mean_of_its_weights(make, x, grade, group):
     weight = np.random.default_rng(5).random(GROUPS).astype("float32")
     stage = st.XGBoostRanker("grade", group="q", weight="w", num_boost_round=8, max_depth=3)
     found = predicted(Pipeline(stage).fit(make(grade=grade, q=group, w=weight[group])), make())
     np.testing.assert_allclose(found, own(x, grade, group, weight, objective="rank:ndcg"), rtol=1e-4, atol=1e-5)
 
 
-def test_validation_stops_ranking_early(make: Callable[..., Dataset], grade: np.ndarray, group: np.ndarray) -> None:
+def test_validation_stops_ranking_early(make, grade, group):
     stage = st.XGBoostRanker("grade", group="q", num_boost_round=60, early_stopping_rounds=3)
     watched = make(grade=np.random.default_rng(6).permutation(grade), q=group)
     fitted = Pipeline(stage).fit(make(grade=grade, q=group), validation=watched).fitted[0]
@@ -109,7 +102,7 @@ def batches(rows: np.ndarray, group: np.ndarray) -> Iterator[Batch]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_every_group_is_whole_on_one_rank(group: np.ndarray, size: int) -> None:
+def test_every_group_is_whole_on_one_rank(group, size):
     dealt = np.array_split(np.arange(ROWS), size + 1)[:size]  # the rows that are left over are no one's
     held = [Held(list(batches(rows, group[rows]))) for rows in dealt]
 
@@ -140,9 +133,7 @@ def ndcg(score: np.ndarray, grade: np.ndarray, group: np.ndarray) -> float:
 
 
 @pytest.mark.cpu("one GPU is for one rank")
-def test_two_ranks_learn_what_one_does(
-    dask: Engine, make: Callable[..., Dataset], grade: np.ndarray, group: np.ndarray
-) -> None:
+def test_two_ranks_learn_what_one_does(dask, make, grade, group):
     table = make(grade=grade, q=group).to_arrow()
     data = dask.from_arrow(table, fragment_bytes=4000)
     options = SpmdOptions(world_size=2, allow_insecure=True, timeout=60)
@@ -155,7 +146,7 @@ def test_two_ranks_learn_what_one_does(
 
 
 @pytest.mark.cpu("one GPU is for one rank")
-def test_a_rank_without_a_group_takes_part(dask: Engine, make: Callable[..., Dataset], grade: np.ndarray) -> None:
+def test_a_rank_without_a_group_takes_part(dask, make, grade):
     table = make(grade=grade, q=np.zeros(ROWS, dtype=int)).to_arrow()
     stage = st.XGBoostRanker("grade", group="q", num_boost_round=2, max_depth=3, **ALL_PAIRS)
     options = SpmdOptions(world_size=2, allow_insecure=True, timeout=60)
@@ -167,13 +158,13 @@ def test_a_rank_without_a_group_takes_part(dask: Engine, make: Callable[..., Dat
 # What is refused
 
 
-def test_a_null_group_is_told_with_its_row(make: Callable[..., Dataset], grade: np.ndarray) -> None:
+def test_a_null_group_is_told_with_its_row(make, grade):
     group = pa.array([None if row in (433, 500) else row // 10 for row in range(ROWS)])
     with pytest.raises(DataValueError, match="column 'q' has 2 values that are null") as caught:
         Pipeline(st.XGBoostRanker("grade", group="q")).fit(make(grade=grade, q=group))
     assert caught.value.row == 433
 
 
-def test_a_fraction_names_no_group(make: Callable[..., Dataset], grade: np.ndarray, y: np.ndarray) -> None:
+def test_a_fraction_names_no_group(make, grade, y):
     with pytest.raises(SchemaError, match="group 'q' is double, expected integers or strings"):
         Pipeline(st.XGBoostRanker("grade", group="q")).plan(make(grade=grade, q=y))

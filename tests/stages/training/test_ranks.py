@@ -1,7 +1,5 @@
 """Trainers on several ranks: equal bits for any number of ranks, threads and partitions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +9,6 @@ import pytest
 from vector_rows import MATRIX, NUMBERS, ROWS, SIZE, VECTOR, WEIGHT, X, dataset, draw, lists
 
 from penstock import stages as st
-from penstock.engines.base import Engine
 from penstock.pipeline import Pipeline
 from penstock.spmd import SpmdOptions
 from penstock.stages.training.exact import design as _design
@@ -53,7 +50,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("name", TRAINERS)
-def test_every_rank_of_any_number_learns_the_same(local: Engine, name: str) -> None:
+def test_every_rank_of_any_number_learns_the_same(local, name):
     alone = Pipeline(TRAINERS[name]).fit(dataset(local, TABLE, 8_000)).fitted[0]
     other = 8_000 if name in OF_MOMENTS else 20_000
     for size, threads, fragment_bytes in ((1, 3, other), (3, 2, 8_000)):
@@ -62,7 +59,7 @@ def test_every_rank_of_any_number_learns_the_same(local: Engine, name: str) -> N
 
 
 @pytest.mark.thorough
-def test_a_rank_without_rows_takes_part(local: Engine) -> None:
+def test_a_rank_without_rows_takes_part(local):
     half = float(np.median(X[:, 0]))  # of three ranks, the first is left without rows
     data = dataset(local, TABLE.sort_by("a")).filter(nw.col("a") > half)
     for name in ("two classes", "two classes by a vector", "counts"):
@@ -71,7 +68,7 @@ def test_a_rank_without_rows_takes_part(local: Engine) -> None:
 
 
 @pytest.mark.thorough
-def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
+def test_a_training_goes_on_from_its_checkpoint(local):
     data, gang = dataset(local, TABLE), LocalGang(1, options=SpmdOptions(checkpoint_interval=2))
     for name in ("three classes", "ridge of a vector", "counts", "mixture"):
         undisturbed, checkpoints = gang.train(TRAINERS[name], data), gang.checkpoints
@@ -82,9 +79,7 @@ def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
 
 @pytest.mark.cpu("one GPU is for one rank")
 @pytest.mark.parametrize("name", ["two classes", "three classes by a vector", "ridge of a vector", "counts"])
-def test_two_ranks_on_a_cluster_give_the_model_and_the_scores_of_one(
-    distributed_engine: Engine, local: Engine, name: str
-) -> None:
+def test_two_ranks_on_a_cluster_give_the_model_and_the_scores_of_one(distributed_engine, local, name):
     alone = Pipeline(TRAINERS[name]).fit(dataset(local, TABLE))
     data = dataset(distributed_engine, TABLE)
     model = Pipeline(TRAINERS[name]).fit(data, options=SpmdOptions(world_size=2))

@@ -1,7 +1,5 @@
 """Coefficients that grow without bound are named, as R's `detect_separation` does by a linear program over rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

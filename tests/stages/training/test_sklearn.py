@@ -1,7 +1,5 @@
 """Any estimator of scikit-learn as a stage makes what it makes of the same matrix by hand, on any engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """An estimator that both predicts and transforms predicts, whatever it shows before it is fitted."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -17,12 +15,7 @@ from sklearn.ensemble import StackingClassifier, StackingRegressor, VotingClassi
 from sklearn.feature_selection import RFE, RFECV
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingGridSearchCV,
-    HalvingRandomSearchCV,
-    RandomizedSearchCV,
-)
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline as Chain
 from sklearn.pipeline import make_pipeline

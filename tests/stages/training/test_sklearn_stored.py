@@ -1,7 +1,5 @@
 """Estimators are stored without code, come back to the bit, and from a damaged or foreign file not at all."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -86,9 +84,7 @@ def rounded() -> np.ndarray:
 
 
 def results(estimator: Any, x: np.ndarray) -> list[np.ndarray]:
-    methods = [
-        name for name in ("predict", "predict_proba", "decision_function", "transform") if hasattr(estimator, name)
-    ]
+    methods = [m for m in ("predict", "predict_proba", "decision_function", "transform") if hasattr(estimator, m)]
     return [np.asarray(getattr(estimator, name)(x)) for name in methods]
 
 
@@ -203,9 +199,7 @@ def rows_fitted(monkeypatch) -> list[int]:
     sizes, own = [], _fit.fit
     monkeypatch.setattr(_fit, "_FEW", 40)
     monkeypatch.setattr(_fit, "_TIMES", 2)
-    monkeypatch.setattr(
-        _fit, "fit", lambda estimator, rows, *more: sizes.append(len(rows.x)) or own(estimator, rows, *more)
-    )
+    monkeypatch.setattr(_fit, "fit", lambda model, rows, *more: sizes.append(len(rows.x)) or own(model, rows, *more))
     return sizes
 
 

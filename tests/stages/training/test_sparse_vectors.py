@@ -1,9 +1,6 @@
 """Sparse vectors in trainers: invalid vectors, null rows, unseen indices."""
 
-from __future__ import annotations
-
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +50,7 @@ def scored(model: PipelineModel, data: Dataset) -> pa.Table:
 
 
 @pytest.mark.thorough
-def test_rows_by_themselves_no_rows_and_a_loaded_model_are_scored_the_same(local: Engine, tmp_path, subtests) -> None:
+def test_rows_by_themselves_no_rows_and_a_loaded_model_are_scored_the_same(local, tmp_path, subtests):
     for name, stage in TRAINERS.items():
         with subtests.test(name):
             model = fit(local, stage)
@@ -68,7 +65,7 @@ def test_rows_by_themselves_no_rows_and_a_loaded_model_are_scored_the_same(local
 
 
 @pytest.mark.thorough
-def test_a_row_without_a_vector_or_a_number_has_nulls(local: Engine, subtests) -> None:
+def test_a_row_without_a_vector_or_a_number_has_nulls(local, subtests):
     first = table().slice(0, 3).to_pylist()
     holes = [first[0], {**first[1], **dict.fromkeys(VECTOR)}, {**first[2], "b": None}]
     given = local.from_arrow(pa.Table.from_pylist(holes, table().schema))
@@ -83,7 +80,7 @@ def test_a_row_without_a_vector_or_a_number_has_nulls(local: Engine, subtests) -
 
 
 @pytest.mark.thorough
-def test_indices_that_training_had_not_count_for_nothing(local: Engine, subtests) -> None:
+def test_indices_that_training_had_not_count_for_nothing(local, subtests):
     longer = scipy.sparse.hstack([MATRIX, np.ones((ROWS, 3))], format="csr")
     short = scipy.sparse.hstack([MATRIX[:, :9], scipy.sparse.csr_matrix((ROWS, SIZE - 9))], format="csr")
     for name, stage in TRAINERS.items():
@@ -96,7 +93,7 @@ def test_indices_that_training_had_not_count_for_nothing(local: Engine, subtests
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["linear", "two classes", "boosted"])
-def test_texts_are_learned_from_without_a_dense_matrix(local: Engine, tmp_path: Path, name: str) -> None:
+def test_texts_are_learned_from_without_a_dense_matrix(local, tmp_path, name):
     words, draw = np.array([f"word{place}" for place in range(300)]), np.random.default_rng(6)
     kind = draw.integers(0, 2, ROWS)
     texts = [" ".join(draw.choice(words[100 * each :][:200], 12)) for each in kind]
@@ -133,7 +130,7 @@ def coefficients(model: PipelineModel) -> np.ndarray:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["linear", "two classes"])
-def test_a_feature_far_from_zero_costs_few_digits(local: Engine, name: str) -> None:
+def test_a_feature_far_from_zero_costs_few_digits(local, name):
     source = draw()
     near = np.round(source.normal(size=ROWS), 3)
     label = np.round(near + source.logistic(size=ROWS), 3)
@@ -149,9 +146,7 @@ def test_a_feature_far_from_zero_costs_few_digits(local: Engine, name: str) -> N
 @pytest.mark.thorough
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("name", ["linear", "two classes"])
-def test_what_has_one_value_in_all_rows_has_no_coefficient_and_is_named(
-    local: Engine, name: str, fit_intercept: bool
-) -> None:
+def test_what_has_one_value_in_all_rows_has_no_coefficient_and_is_named(local, name, fit_intercept):
     ones = scipy.sparse.hstack([MATRIX, np.full((ROWS, 1), 0.1)], format="csr")
     rows = pa.table({"a": np.full(ROWS, 0.1), **lists(ones), **LABELS})
     options: dict[str, Any] = {"features": ("a", *VECTOR), "reg_param": 0.1, "fit_intercept": fit_intercept}
@@ -164,7 +159,7 @@ def test_what_has_one_value_in_all_rows_has_no_coefficient_and_is_named(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["linear", "three classes"])
-def test_rows_of_weight_0_are_as_if_absent_however_large_their_numbers(local: Engine, name: str) -> None:
+def test_rows_of_weight_0_are_as_if_absent_however_large_their_numbers(local, name):
     weight = np.where(np.arange(ROWS) % 3 == 0, 0.0, 1.5)
     absent, stage = weight == 0, LINEAR[name]
     trainer = type(stage)(stage.label, features=FEATURES, weight="w", reg_param=0.2, elastic_net_param=0.2)
@@ -181,7 +176,7 @@ def test_rows_of_weight_0_are_as_if_absent_however_large_their_numbers(local: En
 
 
 @pytest.mark.parametrize("name", ["linear", "two classes"])
-def test_a_penalty_that_leaves_no_coefficient_leaves_the_mean(local: Engine, name: str) -> None:
+def test_a_penalty_that_leaves_no_coefficient_leaves_the_mean(local, name):
     stage = LINEAR[name]
     model = fit(local, type(stage)(stage.label, features=VECTOR, reg_param=1e3, elastic_net_param=1.0, **TIGHT))
     assert model.fitted[0]["vector_coefficients"].num_rows == 0
@@ -194,9 +189,7 @@ def test_a_penalty_that_leaves_no_coefficient_leaves_the_mean(local: Engine, nam
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["linear", "three classes", "Bayes"])
-def test_rows_that_hold_no_vector_are_refused_with_their_place_at_fit_and_when_they_are_scored(
-    local: Engine, name: str, subtests
-) -> None:
+def test_rows_that_hold_no_vector_are_refused_with_their_place_at_fit_and_when_they_are_scored(local, name, subtests):
     stage, model = TRAINERS[name], fit(local, TRAINERS[name])
     for given, message in FAULTS if name == "linear" else FAULTS[::4]:
         data = dataset(local, faulty(table(), 333, *given))
@@ -212,16 +205,14 @@ def test_rows_that_hold_no_vector_are_refused_with_their_place_at_fit_and_when_t
     assert (e.value.column, e.value.row) == ("v_indices", 333)
 
 
-def test_vectors_that_are_all_empty_are_refused(local: Engine, subtests) -> None:
+def test_vectors_that_are_all_empty_are_refused(local, subtests):
     for name, stage in (LINEAR | BAYES).items():
-        with (
-            subtests.test(name),
-            pytest.raises(DataValueError, match="column 'v_indices' has no index in any of its lists"),
-        ):
+        told = "column 'v_indices' has no index in any of its lists"
+        with subtests.test(name), pytest.raises(DataValueError, match=told):
             Pipeline(stage).fit(local.from_arrow(table(scipy.sparse.csr_matrix((ROWS, SIZE)))))
 
 
-def test_lists_that_are_not_one_vector_are_refused_and_no_features_unless_named(subtests) -> None:
+def test_lists_that_are_not_one_vector_are_refused_and_no_features_unless_named(subtests):
     other = pa.schema([*table().schema, *sparse.fields(["u"]).items(), ("words", pa.list_(pa.string()))])
     for name, stage in TRAINERS.items():
         with subtests.test(name):
@@ -235,7 +226,7 @@ def test_lists_that_are_not_one_vector_are_refused_and_no_features_unless_named(
                     stage.bind(wrong)
 
 
-def test_others_refuse_a_vector_before_reading_and_say_what_takes_one() -> None:
+def test_others_refuse_a_vector_before_reading_and_say_what_takes_one():
     for other in (
         st.LinearRegressionCV("two", features=VECTOR), st.GeneralizedLinearRegression("two", features=VECTOR),
         st.RandomForestClassifier("two", features=VECTOR), st.KMeans(features=VECTOR),

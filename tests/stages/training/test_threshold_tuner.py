@@ -1,7 +1,5 @@
 """Thresholds against all that there are, measured by scikit-learn; constraints, costs, ties, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

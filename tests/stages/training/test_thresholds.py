@@ -1,7 +1,5 @@
 """Thresholds of classes decide as MLlib's do, for every classifier and for one row as for many."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -54,7 +52,7 @@ def fitted(local: Engine, rows: pa.Table, stage: type[Trainer], **options: Any) 
     return Pipeline(stage("label", features=("a", "b"), **options)).fit(local.from_arrow(rows))
 
 
-def test_the_winner_is_that_of_mllib_also_where_shares_are_equal_and_numbers_zero() -> None:
+def test_the_winner_is_that_of_mllib_also_where_shares_are_equal_and_numbers_zero():
     for classes in (2, 3, 7):
         draw = np.random.default_rng(classes)
         probability = draw.integers(0, 4, size=(500, classes)) / 4.0
@@ -69,7 +67,7 @@ def test_the_winner_is_that_of_mllib_also_where_shares_are_equal_and_numbers_zer
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS, ids=NAMES)
-def test_every_classifier_predicts_by_thresholds(local: Engine, stage: type[Trainer], options: dict[str, Any]) -> None:
+def test_every_classifier_predicts_by_thresholds(local, stage, options):
     for classes in (2, 3):
         rows, thresholds = table(classes), [0.05, 0.6, 1.5][:classes]
         model = fitted(local, rows, stage, thresholds=thresholds, **options)
@@ -83,9 +81,7 @@ def test_every_classifier_predicts_by_thresholds(local: Engine, stage: type[Trai
             assert together.items() >= {**row, **model.predict(row)}.items()
 
 
-def test_thresholds_for_other_classes_than_there_are_refused_before_training(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, subtests: Any
-) -> None:
+def test_thresholds_for_other_classes_than_there_are_refused_before_training(local, monkeypatch, subtests):
     for stage, options in CLASSIFIERS:
         monkeypatch.setattr(stage, "train", lambda *_: pytest.fail("it trains"), raising=False)
         told = r"has 2 numbers, and .* has 3 classes: 'high', 'low', 'middle'"
@@ -93,24 +89,22 @@ def test_thresholds_for_other_classes_than_there_are_refused_before_training(
             fitted(local, table(3), stage, thresholds=(0.5, 0.5), **options)
 
 
-def test_wrong_thresholds_are_refused_when_they_are_given(subtests: Any) -> None:
+def test_wrong_thresholds_are_refused_when_they_are_given(subtests):
     wrong = [(), (1.0,), (0, 0, 1), (-0.1, 1), (math.inf, 1), (math.nan, 1), (True, 0.5), "01", 0.5, ("0.5", 0.5)]
     for stage, _ in CLASSIFIERS:
         for thresholds in wrong:
-            with (
-                subtests.test(stage.__name__, thresholds=thresholds),
-                pytest.raises(ConfigError, match="thresholds of"),
-            ):
+            told = "thresholds of"
+            with subtests.test(stage.__name__, thresholds=thresholds), pytest.raises(ConfigError, match=told):
                 stage("label", thresholds=thresholds)
 
 
-def test_a_threshold_beside_thresholds_is_refused() -> None:
+def test_a_threshold_beside_thresholds_is_refused():
     with pytest.raises(ConfigError, match=r"threshold of .* is 0.3, and thresholds is \(0.5, 0.5\)"):
         st.LogisticRegression("label", threshold=0.3, thresholds=(0.5, 0.5))
 
 
 @pytest.mark.thorough
-def test_a_model_whose_thresholds_are_not_of_its_classes_does_not_load(local: Engine, subtests: Any) -> None:
+def test_a_model_whose_thresholds_are_not_of_its_classes_does_not_load(local, subtests):
     rows = table(2)
     for stage, options in CLASSIFIERS:
         with subtests.test(stage.__name__):

@@ -1,8 +1,5 @@
 """Networks learn what a closed form, a larger batch and another number of ranks learn; their models travel as data."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,7 +78,7 @@ def demand_same(found: PipelineModel, expected: PipelineModel) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local: Engine, weighted: bool) -> None:
+def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local, weighted):
     import torch
 
     rows = table()
@@ -103,30 +100,30 @@ def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local: Engin
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2, "clip_norm": 0.1}])
-def test_two_ranks_learn_what_one_does(dask: Engine, local: Engine, options: dict[str, Any]) -> None:
+def test_two_ranks_learn_what_one_does(dask, local, options):
     two, one = (fitted(data(on), tabular(**options), world_size=size) for on, size in ((dask, 2), (local, 1)))
     demand_close(two, one, atol=1e-6)
 
 
 @TWO_RANKS
 @pytest.mark.dask
-def test_a_rank_without_rows_takes_part(dask: Engine) -> None:
+def test_a_rank_without_rows_takes_part(dask):
     rows = dask.from_arrow(table(1))
     demand_close(*(fitted(rows, regressor(**EXACT), world_size=size) for size in (2, 1)), atol=0)
 
 
 @pytest.mark.thorough
-def test_partitioning_changes_nothing(local: Engine) -> None:
+def test_partitioning_changes_nothing(local):
     demand_same(*(fitted(data(local, fragment_bytes=size), tabular()) for size in (500, 10**6)))
 
 
 @pytest.mark.thorough
-def test_accumulated_batches_are_one_large_batch(local: Engine) -> None:
+def test_accumulated_batches_are_one_large_batch(local):
     small = fitted(data(local), tabular(batch_size=8, accumulate=4))
     demand_close(small, fitted(data(local), tabular(batch_size=32)), atol=1e-6)
 
 
-def test_clipping_bounds_the_norm_of_a_step(local: Engine) -> None:
+def test_clipping_bounds_the_norm_of_a_step(local):
     import torch
 
     for norm in (0.01, 1e6):
@@ -140,7 +137,7 @@ def test_clipping_bounds_the_norm_of_a_step(local: Engine) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_reduced_precision_trains_float32_weights(local: Engine, precision: str) -> None:
+def test_reduced_precision_trains_float32_weights(local, precision):
     options = {**EXACT, "epochs": 8}  # the first updates of float16 are skipped, until the gradients' scale suits
     full, reduced = (fitted(data(local), regressor(**options, precision=each)) for each in ("float32", precision))
     assert {str(value.dtype) for value in weights(reduced).values()} == {"torch.float32"}
@@ -150,7 +147,7 @@ def test_reduced_precision_trains_float32_weights(local: Engine, precision: str)
 
 
 @pytest.mark.parametrize(("optimizer", "kind"), [("adam", "Adam"), ("adamw", "AdamW")])
-def test_updates_are_those_of_the_optimiser_of_pytorch(local: Engine, optimizer: str, kind: str) -> None:
+def test_updates_are_those_of_the_optimiser_of_pytorch(local, optimizer, kind):
     import torch
 
     rows = table()
@@ -173,7 +170,7 @@ def test_updates_are_those_of_the_optimiser_of_pytorch(local: Engine, optimizer:
 
 
 @pytest.mark.thorough
-def test_digits_are_told_apart(local: Engine) -> None:
+def test_digits_are_told_apart(local):
     x, label = load_digits(return_X_y=True)
     pixels = {f"p{place:02}": values / 16 for place, values in enumerate(x.T)}
     rows = local.from_arrow(pa.table({**pixels, "digit": label}), fragment_bytes=200_000)
@@ -195,7 +192,7 @@ def opposed(engine: Engine) -> Dataset:
 
 
 @pytest.mark.thorough
-def test_early_stopping_keeps_the_weights_of_the_best_epoch(local: Engine) -> None:
+def test_early_stopping_keeps_the_weights_of_the_best_epoch(local):
     stage = {**EXACT, "learning_rate": 0.002, "epochs": 30}
     model = Pipeline(regressor(**stage, early_stopping_rounds=3)).fit(data(local), validation=opposed(local))
     learned = model.fitted[0]
@@ -206,7 +203,7 @@ def test_early_stopping_keeps_the_weights_of_the_best_epoch(local: Engine) -> No
 
 
 @pytest.mark.thorough
-def test_a_validation_loss_is_that_of_the_model(local: Engine) -> None:
+def test_a_validation_loss_is_that_of_the_model(local):
     model = Pipeline(regressor(**EXACT, weight="w")).fit(data(local), validation=opposed(local))
     scored = model.transform(opposed(local)).to_arrow()
     apart = (scored["prediction"].to_numpy() - scored["y"].to_numpy()) ** 2
@@ -224,8 +221,8 @@ def test_a_validation_loss_is_that_of_the_model(local: Engine) -> None:
     ],
 )
 def test_a_training_that_goes_on_from_a_checkpoint_learns_what_an_undisturbed_one_does(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
-) -> None:
+    local, tmp_path, monkeypatch, options
+):
     stage = regressor(module_options={"hidden": [8], "dropout": 0.3}, batch_size=16, epochs=7, **options)
 
     def train(folder: str) -> PipelineModel:
@@ -250,7 +247,7 @@ def test_a_training_that_goes_on_from_a_checkpoint_learns_what_an_undisturbed_on
 
 
 @pytest.mark.thorough
-def test_a_saved_model_scores_the_same_and_has_its_weights_in_safetensors(local: Engine, tmp_path: Path) -> None:
+def test_a_saved_model_scores_the_same_and_has_its_weights_in_safetensors(local, tmp_path):
     from safetensors.torch import load
 
     model = fitted(data(local), tabular())
@@ -263,7 +260,7 @@ def test_a_saved_model_scores_the_same_and_has_its_weights_in_safetensors(local:
 
 
 @pytest.mark.thorough
-def test_scores_are_the_softmax_of_the_module(local: Engine) -> None:
+def test_scores_are_the_softmax_of_the_module(local):
     import torch
 
     model = fitted(data(local), tabular())
@@ -279,7 +276,7 @@ def test_scores_are_the_softmax_of_the_module(local: Engine) -> None:
 
 
 @pytest.mark.thorough
-def test_a_code_not_seen_at_fit_has_an_embedding_of_zeros(local: Engine) -> None:
+def test_a_code_not_seen_at_fit_has_an_embedding_of_zeros(local):
     model = fitted(data(local), tabular())
     assert not weights(model)["embeddings.0.weight"][0].any()
     strange = [data(local, color=np.full(ROWS, code)) for code in (4, 10**12)]
@@ -304,7 +301,7 @@ def quadratic(*, inputs: int, outputs: int, width: int) -> Any:
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.usefixtures("registered")
-def test_a_module_of_ones_own_goes_to_the_workers(dask: Engine) -> None:
+def test_a_module_of_ones_own_goes_to_the_workers(dask):
     quadratic.__module__ = "__main__"  # sent by value, as a notebook's functions are
     register_module("quadratic")(quadratic)
     stage = regressor(module="quadratic", module_options={"width": 4}, **{**EXACT, "learning_rate": 0.005})
@@ -315,7 +312,7 @@ def test_a_module_of_ones_own_goes_to_the_workers(dask: Engine) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("registered")
-def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Path) -> None:
+def test_a_loaded_model_needs_its_module_registered(local, tmp_path):
     import torch
 
     register_module("gone")(lambda inputs, outputs: torch.nn.Linear(inputs, outputs))
@@ -327,17 +324,15 @@ def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_progress_tells_the_losses(local: Engine) -> None:
+def test_progress_tells_the_losses(local):
     gang = LocalGang(1)
     [fitted] = gang.train(regressor(**EXACT), data(local), validation=opposed(local))
     losses = zip(*fitted["history"].values(), strict=True)
-    assert gang.reports[0] == [
-        (epoch, f"loss {one:.5g}, validation {two:.5g}") for epoch, (one, two) in enumerate(losses, 1)
-    ]
+    assert gang.reports[0] == [(i, f"loss {one:.5g}, validation {two:.5g}") for i, (one, two) in enumerate(losses, 1)]
 
 
 @pytest.mark.thorough
-def test_random_numbers_and_threads_of_others_are_left_alone(local: Engine) -> None:
+def test_random_numbers_and_threads_of_others_are_left_alone(local):
     import torch
 
     before, threads = torch.get_rng_state(), torch.get_num_threads()
@@ -349,7 +344,7 @@ def test_random_numbers_and_threads_of_others_are_left_alone(local: Engine) -> N
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.faults
-def test_ranks_that_fail_together_end_at_once(dask: Engine, caplog: pytest.LogCaptureFixture) -> None:
+def test_ranks_that_fail_together_end_at_once(dask, caplog):
     for _ in range(6):  # about two of them hung while a failed rank freed its group, and its worker was killed
         with pytest.raises(DataValueError, match="the loss of 'y' is"):
             fitted(data(dask), regressor(**{**EXACT, "learning_rate": 5.0}), world_size=2)
@@ -359,7 +354,7 @@ def test_ranks_that_fail_together_end_at_once(dask: Engine, caplog: pytest.LogCa
 @TWO_RANKS
 @pytest.mark.dask
 @pytest.mark.usefixtures("registered")
-def test_batch_normalisation_over_some_ranks_is_refused_on_cpus(dask: Engine) -> None:
+def test_batch_normalisation_over_some_ranks_is_refused_on_cpus(dask):
     import torch
 
     register_module("normed")(
@@ -371,6 +366,6 @@ def test_batch_normalisation_over_some_ranks_is_refused_on_cpus(dask: Engine) ->
     assert fitted(data(dask), stage, world_size=1).fitted[0]["epochs"] == 3
 
 
-def test_modules_are_registered_by_the_library() -> None:
+def test_modules_are_registered_by_the_library():
     assert ps.register_module is register_module
     assert {"mlp", "tabular"} <= _FACTORIES.known.keys()

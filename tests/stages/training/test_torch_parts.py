@@ -1,7 +1,5 @@
 """The parts of a training by themselves: the order of rows, the learning rates, packed states."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """An estimator says of the rows that it is fitted on what it says of the same matrix by hand, on any engine."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 from collections.abc import Callable
@@ -32,13 +30,7 @@ from penstock.dataset import Dataset
 from penstock.dataset.beside import ColumnsBeside
 from penstock.engines import relational
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    DataValueError,
-    MissingExtraError,
-    RowCountError,
-    SchemaError,
-)
+from penstock.errors import ConfigError, DataValueError, MissingExtraError, RowCountError, SchemaError
 from penstock.stages.training.sklearn import _fit as fit
 
 ROWS = 90

@@ -1,7 +1,5 @@
 """Validation rows that say nothing of a model refuse early stopping by name, before anything is trained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import narwhals as nw
@@ -29,15 +27,15 @@ def rows(engine: Engine, **columns: Any) -> Dataset:
     return engine.from_arrow(pa.table({**given, **columns}), fragment_bytes=1200)
 
 
-def boosted(metric: str | None = None, label: str = "y", **options: Any) -> ps.stages.Stage:
+def boosted(metric: str | None = None, label: str = "y", **options: Any) -> Any:
     return st.XGBoostClassifier(label, eval_metric=metric, **BOOSTED, **options)
 
 
-def ranker(metric: str | None = None, **options: Any) -> ps.stages.Stage:
+def ranker(metric: str | None = None, **options: Any) -> Any:
     return st.XGBoostRanker("y", group="q", eval_metric=metric, **BOOSTED, **options)
 
 
-def network(**options: Any) -> ps.stages.Stage:
+def network(**options: Any) -> Any:
     return st.TorchClassifier("y", features="x", epochs=3, early_stopping_rounds=1, **options)
 
 
@@ -63,9 +61,7 @@ CASES = [
 ]
 
 
-def test_a_metric_that_rows_say_nothing_of_is_refused_before_training(
-    local: Engine, subtests: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_metric_that_rows_say_nothing_of_is_refused_before_training(local, subtests, monkeypatch):
     monkeypatch.setattr(_boosting, "_rounds", None)  # nothing is boosted
     for stage, columns, problem in CASES:
         with subtests.test(problem), pytest.raises(DataValueError, match=problem) as caught:
@@ -73,7 +69,7 @@ def test_a_metric_that_rows_say_nothing_of_is_refused_before_training(
         assert (caught.value.stage, caught.value.hint[:21]) == (stage.title, "Pass other rows as va")
 
 
-def test_no_rows_are_refused_for_every_objective_and_for_networks(local: Engine, subtests: Any) -> None:
+def test_no_rows_are_refused_for_every_objective_and_for_networks(local, subtests):
     regressions = [
         st.XGBoostRegressor("t", objective=name, **BOOSTED, **OPTIONS.get(name, {}))
         for name in REGRESSION
@@ -86,7 +82,7 @@ def test_no_rows_are_refused_for_every_objective_and_for_networks(local: Engine,
             fit(stage, rows(local), rows(local).filter(NONE))
 
 
-def test_ranks_agree_on_what_their_rows_say_together(engine: Engine) -> None:
+def test_ranks_agree_on_what_their_rows_say_together(engine):
     one_class = rows(engine).with_columns(y=nw.lit(1))
     with pytest.raises(DataValueError, match="60 validation rows lack"):
         fit(boosted("auc"), rows(engine), one_class)
@@ -94,7 +90,7 @@ def test_ranks_agree_on_what_their_rows_say_together(engine: Engine) -> None:
     assert fit(boosted("auc"), rows(engine), in_order).fitted[0]["rounds"] >= 1
 
 
-def test_rows_that_do_say_something_are_watched(local: Engine, subtests: Any) -> None:
+def test_rows_that_do_say_something_are_watched(local, subtests):
     half = {"w": nw.col("y") * 1.0}  # a group counts by the mean of its weights, with all its rows
     for stage, columns in (
         (boosted(), {"y": nw.lit(1)}),
@@ -108,7 +104,7 @@ def test_rows_that_do_say_something_are_watched(local: Engine, subtests: Any) ->
 
 
 @pytest.mark.thorough
-def test_folds_searches_and_refits_are_refused_alike(local: Engine, subtests: Any) -> None:
+def test_folds_searches_and_refits_are_refused_alike(local, subtests):
     place, evaluator = np.arange(ROWS), st.BinaryClassificationEvaluator("y")
     data = rows(local, g=np.where(place < 40, place // 20, place % 2 * 2))
     folds = data.folds(3, group="g")  # those of g 2 are all of one class
@@ -125,7 +121,7 @@ def test_folds_searches_and_refits_are_refused_alike(local: Engine, subtests: An
             attempt()
 
 
-def test_a_key_without_rows_to_watch_is_named_or_left_out(local: Engine) -> None:
+def test_a_key_without_rows_to_watch_is_named_or_left_out(local):
     others = rows(local).filter(nw.col("kind") != 1)
     stage = st.XGBoostRegressor("t", **BOOSTED)
     with pytest.raises(DataValueError, match=r"where kind is 1: early stopping by .* needs rows to watch"):
@@ -133,7 +129,7 @@ def test_a_key_without_rows_to_watch_is_named_or_left_out(local: Engine) -> None
     assert fit(st.PerKey(stage, by="kind", errors="skip"), rows(local), others).fitted[0]["keys"].num_rows == 2
 
 
-def test_a_metric_that_is_no_number_ends_training_by_name(local: Engine) -> None:
+def test_a_metric_that_is_no_number_ends_training_by_name(local):
     stage = st.XGBoostRegressor("t", eval_metric="mape", **BOOSTED)
     with pytest.raises(DataValueError, match="watches 'mape', which is inf of the validation rows after round 1"):
         fit(stage, rows(local), rows(local).with_columns(t=nw.lit(0.0)))  # mape divides by the label
@@ -142,7 +138,7 @@ def test_a_metric_that_is_no_number_ends_training_by_name(local: Engine) -> None
         fit(silent, rows(local), rows(local))
 
 
-def test_a_metric_that_never_changes_is_noted(local: Engine) -> None:
+def test_a_metric_that_never_changes_is_noted(local):
     model = fit(boosted("error"), rows(local, x=np.zeros(ROWS)), rows(local))
     assert model.fitted[0]["rounds"] == 1
     assert any("error of the validation rows is the same after every round" in note for note in model.report.notes)

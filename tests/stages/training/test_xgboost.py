@@ -1,8 +1,5 @@
 """Boosting on any engine gives XGBoost's own model."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,6 @@ import xgboost as xgb
 
 from penstock import stages as st
 from penstock.dataset import Dataset
-from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob
@@ -45,9 +41,7 @@ def scored(model: PipelineModel, data: Dataset) -> dict[str, np.ndarray]:
 # depends on how many threads there are, and rounds leaves to float32.
 
 
-def test_a_binary_classifier_gives_what_xgboost_gives(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
-) -> None:
+def test_a_binary_classifier_gives_what_xgboost_gives(make, x, y):
     label = (y > 0).astype("int32")
     model = Pipeline(st.XGBoostClassifier("label", num_boost_round=ROUNDS)).fit(make(label=label))
     found = scored(model, make())
@@ -57,9 +51,7 @@ def test_a_binary_classifier_gives_what_xgboost_gives(
     np.testing.assert_array_equal(found["prediction"], score(expected, x) > 0.5)
 
 
-def test_as_many_rows_as_one_thread_scores_get_what_more_get(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
-) -> None:
+def test_as_many_rows_as_one_thread_scores_get_what_more_get(make, x, y):
     booster = booster_of(Pipeline(st.XGBoostRegressor("y", num_boost_round=ROUNDS)).fit(make(y=y)))
     blob = _boosting.Blob(_boosting.KIND, bytes(booster.save_raw("ubj")))
     matrix = np.resize(x.astype("float32"), (_boosting._FEW_ROWS + 1, x.shape[1]))
@@ -68,7 +60,7 @@ def test_as_many_rows_as_one_thread_scores_get_what_more_get(
 
 
 @pytest.mark.thorough
-def test_parameters_reach_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+def test_parameters_reach_xgboost(make, x, y):
     given = {
         "learning_rate": 0.2,
         "max_depth": 3,
@@ -89,7 +81,7 @@ def test_parameters_reach_xgboost(make: Callable[..., Dataset], x: np.ndarray, y
 
 
 @pytest.mark.thorough
-def test_a_seed_decides_what_is_sampled(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_a_seed_decides_what_is_sampled(make, y):
     def trained(seed: int) -> Blob:
         stage = st.XGBoostRegressor("y", num_boost_round=3, subsample=0.5, seed=seed)
         return Pipeline(stage).fit(make(y=y)).fitted[0]["booster"]
@@ -101,9 +93,7 @@ def test_a_seed_decides_what_is_sampled(make: Callable[..., Dataset], y: np.ndar
 
 
 @pytest.mark.thorough
-def test_predictions_are_values_of_the_label_in_its_type(
-    make: Callable[..., Dataset], y: np.ndarray, subtests: Any
-) -> None:
+def test_predictions_are_values_of_the_label_in_its_type(make, y, subtests):
     for values, kind in (
         (["no", "yes"], pa.string()), ([False, True], pa.bool_()), ([-3, 4], pa.int16()), ([0.0, 1.0], pa.float32()),
         (["b", "é", "a"], pa.string()), ([5, 300, 7], pa.int64()),
@@ -125,7 +115,7 @@ def test_predictions_are_values_of_the_label_in_its_type(
 # Early stopping
 
 
-def test_early_stopping_keeps_the_best_round(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+def test_early_stopping_keeps_the_best_round(make, x, y):
     metric, patience, noise = "mae", 2, np.random.default_rng(3).permutation(y)
     stage = st.XGBoostRegressor(
         "y", num_boost_round=60, learning_rate=0.5, eval_metric=metric, early_stopping_rounds=patience
@@ -146,9 +136,7 @@ def test_early_stopping_keeps_the_best_round(make: Callable[..., Dataset], x: np
 
 
 @pytest.mark.thorough
-def test_a_metric_of_which_more_is_better_is_maximised(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
-) -> None:
+def test_a_metric_of_which_more_is_better_is_maximised(make, x, y):
     label = (y > 0).astype(int)
     watched = np.where(np.random.default_rng(3).random(ROWS) < 0.3, 1 - label, label)
     stage = st.XGBoostClassifier("label", num_boost_round=60, eval_metric="auc", early_stopping_rounds=4)
@@ -158,18 +146,18 @@ def test_a_metric_of_which_more_is_better_is_maximised(
     assert len(values) == fitted["rounds"] + 4
 
 
-def test_validation_without_early_stopping_is_followed_to_the_end(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_validation_without_early_stopping_is_followed_to_the_end(make, y):
     fitted = Pipeline(st.XGBoostRegressor("y", num_boost_round=5)).fit(make(y=y), validation=make(y=y)).fitted[0]
     assert fitted["rounds"] == len(fitted["history"]["rmse"]) == 5
 
 
-def test_early_stopping_without_validation_is_refused(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_early_stopping_without_validation_is_refused(make, y):
     stage = st.XGBoostRegressor("y", early_stopping_rounds=3)
     with pytest.raises(ConfigError, match="early_stopping_rounds is 3, but there is no validation data"):
         Pipeline(stage).fit(make(y=y))
 
 
-def test_a_class_that_only_validation_has_is_told(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_a_class_that_only_validation_has_is_told(make, y):
     label = (y > 0).astype(int)
     other = label.copy()
     other[321] = 7
@@ -181,24 +169,20 @@ def test_a_class_that_only_validation_has_is_told(make: Callable[..., Dataset], 
 # Features
 
 
-def test_names_of_features_are_kept(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_names_of_features_are_kept(make, y):
     model = Pipeline(st.XGBoostRegressor("y", features=["f2", "f0"], num_boost_round=2)).fit(make(y=y))
     assert booster_of(model).feature_names == ["f2", "f0"]
 
 
-def test_importances_are_those_of_xgboost_highest_first(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
-) -> None:
+def test_importances_are_those_of_xgboost_highest_first(make, x, y):
     model = Pipeline(st.XGBoostRegressor("y", num_boost_round=ROUNDS)).fit(make(y=y))
     found = model.stages[0].importances(model.fitted[0])["total_gain"]
     expected = oracle(x, y).get_score(importance_type="total_gain")
     assert list(found) == sorted(found, key=lambda name: -found[name])
-    np.testing.assert_allclose(
-        [found[f"f{place}"] for place in range(3)], [expected[f"f{place}"] for place in range(3)], rtol=1e-4
-    )
+    np.testing.assert_allclose([found[f"f{i}"] for i in range(3)], [expected[f"f{i}"] for i in range(3)], rtol=1e-4)
 
 
-def test_a_name_that_xgboost_does_not_take_is_told_before_reading(local: Engine) -> None:
+def test_a_name_that_xgboost_does_not_take_is_told_before_reading(local):
     for name in ("a[0]", "x<5"):
         with pytest.raises(ConfigError, match="has one of the characters"):
             Pipeline(st.XGBoostRegressor("y")).fit(local.from_arrow(pa.table({name: [1.0], "y": [1.0]})))

@@ -1,8 +1,5 @@
 """Constraints on features are kept however they are spelt, and those of no feature refused before data is read."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,6 @@ import xgboost as xgb
 
 from penstock import stages as st
 from penstock.dataset import Dataset
-from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline
 from penstock.stages.training.trees._boosting import load_booster
@@ -26,9 +22,7 @@ def fitted(data: Dataset, features: tuple[str, ...] = FEATURES, **params: Any) -
 
 
 @pytest.mark.thorough
-def test_a_monotone_constraint_is_kept_however_it_is_spelt(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
-) -> None:
+def test_a_monotone_constraint_is_kept_however_it_is_spelt(make, x, y):
     """The label falls in f1, and must not."""
     grid = np.tile(np.nanmean(x, axis=0), (49, 1))
     grid[:, 1] = np.linspace(-2.4, 2.4, 49)
@@ -38,7 +32,7 @@ def test_a_monotone_constraint_is_kept_however_it_is_spelt(
     assert (np.diff(fitted(make(label=y)).inplace_predict(grid)) < 0).any()
 
 
-def test_features_of_different_groups_are_in_no_path_together(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_features_of_different_groups_are_in_no_path_together(make, y):
     for groups in ([["f0"], ["f1", "f2"]], [(0,), (1, 2)], "[[0], [1, 2]]", [["f0"], ["f1", 2]]):
         booster = fitted(make(label=y), interaction_constraints=groups)
         used = {frozenset(tree.Feature) - {"Leaf"} for _, tree in booster.trees_to_dataframe().groupby("Tree")}
@@ -46,7 +40,7 @@ def test_features_of_different_groups_are_in_no_path_together(make: Callable[...
         assert all(each <= {"f0"} or each <= {"f1", "f2"} for each in used), groups
 
 
-def test_numbers_beside_a_sparse_vector_are_constrained_by_name(local: Engine, x: np.ndarray, y: np.ndarray) -> None:
+def test_numbers_beside_a_sparse_vector_are_constrained_by_name(local, x, y):
     rows = len(x)
     vector = {"v_indices": pa.array([[0, 5]] * rows, pa.list_(pa.int32())), "v_values": [[1.0, 2.0]] * rows}
     data = local.from_arrow(pa.table({"f0": x[:, 0], "f1": x[:, 1], **vector, "label": y}))
@@ -58,9 +52,7 @@ def test_numbers_beside_a_sparse_vector_are_constrained_by_name(local: Engine, x
         assert (np.diff(values) < 0).any() == falls
 
 
-def test_a_constraint_on_no_feature_is_refused_before_reading(
-    make: Callable[..., Dataset], y: np.ndarray, subtests: Any
-) -> None:
+def test_a_constraint_on_no_feature_is_refused_before_reading(make, y, subtests):
     for params, message in (
         ({"monotone_constraints": [1]}, r"1 signs for 3 feature\(s\)"),
         ({"monotone_constraints": {"f9": 1}}, "'f9' is not among the features 'f0', 'f1', 'f2'"),

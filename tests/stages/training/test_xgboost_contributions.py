@@ -1,9 +1,5 @@
 """Contributions are XGBoost's SHAP values, and add up to the score."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -30,9 +26,7 @@ def own(model: PipelineModel, x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
-def test_contributions_are_those_of_xgboost_and_add_up_to_the_raw_prediction(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, classes: int
-) -> None:
+def test_contributions_are_those_of_xgboost_and_add_up_to_the_raw_prediction(make, x, y, classes):
     label, scores = np.digitize(y, [0.0, 1.0][: classes - 1]), 1 if classes == 2 else classes
     for stage in (
         st.XGBoostClassifier("label", num_boost_round=4, contributions=True),
@@ -46,7 +40,7 @@ def test_contributions_are_those_of_xgboost_and_add_up_to_the_raw_prediction(
         np.testing.assert_allclose(sums, found["rawPrediction"].reshape(ROWS, scores), rtol=1e-4, atol=1e-5)
 
 
-def test_contributions_add_up_before_the_link(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_contributions_add_up_before_the_link(make, y):
     data = make(y=np.floor(np.abs(y)))
     stage = st.XGBoostRegressor("y", objective="count:poisson", num_boost_round=4, contributions=True)
     found = scored(Pipeline(stage).fit(data), data)
@@ -54,7 +48,7 @@ def test_contributions_add_up_before_the_link(make: Callable[..., Dataset], y: n
 
 
 @pytest.mark.thorough
-def test_each_quantile_has_its_contributions(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_each_quantile_has_its_contributions(make, y):
     stage = st.XGBoostRegressor(
         "y", objective="reg:quantileerror", quantile_alpha=(0.2, 0.5), num_boost_round=4, contributions=True
     )

@@ -1,9 +1,6 @@
 """Training from external memory gives the model of training in memory, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +8,6 @@ import numpy as np
 import pytest
 
 from penstock import stages as st
-from penstock.dataset import Dataset
 from penstock.errors import DataValueError
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank
@@ -28,9 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("more", [{}, {"subsample": 0.5, "weight": "w"}])
-def test_external_memory_gives_the_model_of_memory(
-    make: Callable[..., Dataset], y: np.ndarray, folder: Path, monkeypatch: pytest.MonkeyPatch, more: Any
-) -> None:
+def test_external_memory_gives_the_model_of_memory(make, y, folder, monkeypatch, more):
     seen: list[str] = []
     booster = _boosting._booster
     monkeypatch.setattr(
@@ -45,7 +39,7 @@ def test_external_memory_gives_the_model_of_memory(
     assert list(folder.iterdir()) == []
 
 
-def test_no_batch_is_kept(make: Callable[..., Dataset], y: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_batch_is_kept(make, y, monkeypatch):
     kept: list[Any] = []
     matrix = _quantised._matrix
     monkeypatch.setattr(
@@ -56,7 +50,7 @@ def test_no_batch_is_kept(make: Callable[..., Dataset], y: np.ndarray, monkeypat
 
 
 @pytest.mark.thorough
-def test_validation_is_followed_from_external_memory(make: Callable[..., Dataset], y: np.ndarray, folder: Path) -> None:
+def test_validation_is_followed_from_external_memory(make, y, folder):
     label = (y > 0).astype(int)
     found, expected = (
         Pipeline(
@@ -71,9 +65,9 @@ def test_validation_is_followed_from_external_memory(make: Callable[..., Dataset
 
 @pytest.mark.parametrize("where", ["report", "next"])
 def test_the_folder_is_removed_when_training_fails(
-    make: Callable[..., Dataset], y: np.ndarray, folder: Path, monkeypatch: pytest.MonkeyPatch, where: str,
-    capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    make, y, folder, monkeypatch, where,
+    capfd
+):  # fmt: skip
     def fail(*_: Any, **__: Any) -> None:
         assert list(folder.iterdir()) != []
         raise DataValueError("bad")

@@ -1,7 +1,5 @@
 """Objectives of XGBoost: its own predictions, and labels that are not for one are refused with their place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,9 +46,7 @@ def expected(x: np.ndarray, parameters: dict[str, Any], **targets: Any) -> np.nd
 
 
 @pytest.mark.thorough
-def test_an_objective_gives_what_xgboost_gives_and_is_loaded_without_trust(
-    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, tmp_path: Path, subtests: Any
-) -> None:
+def test_an_objective_gives_what_xgboost_gives_and_is_loaded_without_trust(make, x, y, tmp_path, subtests):
     for place, (objective, of) in enumerate(LABELS.items()):
         label, folder = of(y), tmp_path / str(place)
         data = make(y=label)
@@ -64,7 +60,7 @@ def test_an_objective_gives_what_xgboost_gives_and_is_loaded_without_trust(
                 )
 
 
-def test_quantiles_are_those_of_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+def test_quantiles_are_those_of_xgboost(make, x, y):
     alpha = (0.1, 0.9)
     stage = st.XGBoostRegressor("y", objective="reg:quantileerror", quantile_alpha=list(alpha), num_boost_round=5)
     model = Pipeline(stage).fit(make(y=y))
@@ -77,20 +73,20 @@ def test_quantiles_are_those_of_xgboost(make: Callable[..., Dataset], x: np.ndar
     assert 0.75 < covered < 0.98
 
 
-def test_one_quantile_is_a_number(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+def test_one_quantile_is_a_number(make, x, y):
     stage = st.XGBoostRegressor("y", objective="reg:quantileerror", quantile_alpha=0.3, num_boost_round=5)
     wanted = expected(x, {"objective": "reg:quantileerror", "quantile_alpha": 0.3}, label=y)
     np.testing.assert_allclose(predicted(stage, make(y=y)), wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_no_rows_have_no_quantiles(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_no_rows_have_no_quantiles(make, y):
     stage = st.XGBoostRegressor("y", objective="reg:quantileerror", quantile_alpha=(0.1, 0.9), num_boost_round=1)
     scored = Pipeline(stage).fit(make(y=y)).transform(make().filter(nw.col("f0") > 99))
     assert scored.to_arrow().equals(scored.schema.empty_table())
 
 
 @pytest.mark.thorough
-def test_survival_times_are_those_of_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+def test_survival_times_are_those_of_xgboost(make, x, y):
     low = np.exp(y).astype("float32")
     high = np.where(np.arange(ROWS) % 3 == 0, np.inf, low)
     data = make(low=low, high=high)
@@ -140,9 +136,7 @@ BAD_LABELS = [
 
 
 @pytest.mark.thorough
-def test_a_label_that_is_not_for_the_objective_is_told_with_count_file_and_row(
-    local: Engine, tmp_path: Path, x: np.ndarray, subtests: Any
-) -> None:
+def test_a_label_that_is_not_for_the_objective_is_told_with_count_file_and_row(local, tmp_path, x, subtests):
     for objective, bad, message in BAD_LABELS:
         ranks = objective.startswith("rank")
         data = parquet(
@@ -154,7 +148,7 @@ def test_a_label_that_is_not_for_the_objective_is_told_with_count_file_and_row(
             assert error.column == "y"
 
 
-def test_an_interval_that_is_none_is_told(local: Engine, tmp_path: Path, x: np.ndarray, subtests: Any) -> None:
+def test_an_interval_that_is_none_is_told(local, tmp_path, x, subtests):
     stage = st.XGBoostRegressor("low", objective="survival:aft", label_upper_bound="high")
     for bad, column, message in ((None, "high", "null"), (0.0, "high", "zero or negative"), (0.5, None, "upside down")):
         data = parquet(local, tmp_path, x, low=np.ones(ROWS), high=with_values(np.full(ROWS, 2.0), bad))
@@ -162,14 +156,14 @@ def test_an_interval_that_is_none_is_told(local: Engine, tmp_path: Path, x: np.n
             assert demand_told(stage, data, rf"'high': 2 label\(s\) {message}").column == column
 
 
-def test_validation_is_checked_for_the_objective_as_well(make: Callable[..., Dataset]) -> None:
+def test_validation_is_checked_for_the_objective_as_well(make):
     stage = st.XGBoostRegressor("y", objective="count:poisson", num_boost_round=2)
     with pytest.raises(DataValueError, match="negative, but 'count:poisson'") as caught:
         Pipeline(stage).fit(make(y=np.ones(ROWS)), validation=make(y=with_values(np.ones(ROWS), -1.0)))
     assert caught.value.row == 433
 
 
-def test_an_upper_end_that_is_no_number_is_told_before_reading(make: Callable[..., Dataset], y: np.ndarray) -> None:
+def test_an_upper_end_that_is_no_number_is_told_before_reading(make, y):
     stage = st.XGBoostRegressor("y", objective="survival:aft", label_upper_bound="high")
     with pytest.raises(SchemaError, match="column 'high' is string"):
         Pipeline(stage).plan(make(y=y, high=["a"] * ROWS))
@@ -191,7 +185,7 @@ IMPOSSIBLE = [
 ]
 
 
-def test_an_objective_that_cannot_be_is_refused_when_it_is_given(subtests: Any) -> None:
+def test_an_objective_that_cannot_be_is_refused_when_it_is_given(subtests):
     for given, message in IMPOSSIBLE:
         with subtests.test(**given), pytest.raises(ConfigError, match=message):
             st.XGBoostRegressor("y", **given)
@@ -199,14 +193,14 @@ def test_an_objective_that_cannot_be_is_refused_when_it_is_given(subtests: Any) 
         st.XGBoostClassifier("y", objective="binary:hinge")
 
 
-def test_an_objective_for_another_number_of_classes_is_refused(make: Callable[..., Dataset]) -> None:
+def test_an_objective_for_another_number_of_classes_is_refused(make):
     for objective, classes in (("binary:logistic", 3), ("multi:softprob", 2)):
         told = f"'{objective}' is not for {classes} classes, which label 'label' has"
         with pytest.raises(ConfigError, match=told):
             Pipeline(st.XGBoostClassifier("label", objective=objective)).fit(make(label=np.arange(ROWS) % classes))
 
 
-def test_hazards_are_compared_on_one_rank_only() -> None:
+def test_hazards_are_compared_on_one_rank_only():
     stage = st.XGBoostRegressor("y", objective="survival:cox")
     with pytest.raises(ConfigError, match="there are 2 ranks") as caught:
         stage.train(SimpleNamespace(size=2), {})  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """What XGBoost would take without a word, or tell without a place, is refused with column, file and row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,7 @@ import pytest
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import (
-    ConfigError,
-    DataValueError,
-    EmptyInputError,
-)
+from penstock.errors import ConfigError, DataValueError, EmptyInputError
 from penstock.pipeline import Pipeline
 from penstock.stages.training.trees import _boosting_parameters
 from penstock.stages.training.trees._objectives import REGRESSION
@@ -117,10 +111,8 @@ def test_what_the_objective_cannot_use_is_refused_when_it_is_given(subtests: Any
         ("reg:gamma", {"params": {"base_score": -1}}),
         ("reg:quantileerror", {"quantile_alpha": (0.2, 0.8), "params": {"base_score": [1, 2, 3]}}),
     ):
-        with (
-            subtests.test(objective),
-            pytest.raises(ConfigError, match="XGBoost refuses the parameters of XGBoostRegressor"),
-        ):
+        told = "XGBoost refuses the parameters of XGBoostRegressor"
+        with subtests.test(objective), pytest.raises(ConfigError, match=told):
             st.XGBoostRegressor("y", objective=objective, **given)
 
 

@@ -1,7 +1,5 @@
 """Boosting on sparse vectors: XGBoost's own model of the same sparse matrix, and never a dense one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows with a sparse vector beside numbers, and vectors that are refused."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -43,9 +41,7 @@ def draw() -> np.random.Generator:
 
 def lists(matrix: Any, name: str = "v") -> dict[str, pa.Array]:
     rows = np.split(matrix.indices, matrix.indptr[1:-1]), np.split(matrix.data.astype(float), matrix.indptr[1:-1])
-    return {
-        column: pa.array(each, kind) for each, (column, kind) in zip(rows, sparse.fields([name]).items(), strict=True)
-    }
+    return {key: pa.array(row, kind) for row, (key, kind) in zip(rows, sparse.fields([name]).items(), strict=True)}
 
 
 def dataset(engine: Engine, rows: pa.Table, fragment_bytes: int = 8_000) -> Dataset:
