@@ -16,17 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "data")]
 import clicks as generator  # noqa: E402
 
 from benchmarks.clicks import prepared  # noqa: E402
-from benchmarks.contenders import (  # noqa: E402
-    ABSENT,
-    CATEGORIES,
-    CORES,
-    FOLD,
-    METRIC,
-    SEARCHES,
-    SETTINGS,
-    WARM_UP_ROWS,
-    Contender,
-)
+from benchmarks.contenders import ABSENT, CATEGORIES, CORES, FOLD, METRIC, SEARCHES, SETTINGS, WARM_UP_ROWS, Contender  # noqa: E402
 from benchmarks.searched import folds, settings  # noqa: E402
 from benchmarks.side_by_side import Results, arguments, folders, generated, ratios, run_all, save, show  # noqa: E402
 

@@ -64,10 +64,7 @@ def latencies(port: int, rows: list[dict[str, Any]]) -> dict[str, dict[str, floa
         body = json.dumps(rows[:count] if count > 1 else rows[0]).encode()
         connection = http.client.HTTPConnection("127.0.0.1", port)
         taken = sorted([ask(connection, body) for _ in range(requests + requests // 10)][requests // 10 :])
-        found[name] = {
-            "median_ms": statistics.median(taken) * 1e3,
-            "p99_ms": taken[int(len(taken) * 0.99)] * 1e3,
-        }
+        found[name] = {"median_ms": statistics.median(taken) * 1e3, "p99_ms": taken[int(len(taken) * 0.99)] * 1e3}
     return found
 
 

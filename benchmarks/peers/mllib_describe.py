@@ -37,11 +37,7 @@ def describe(clicks: DataFrame, *, approximate: bool) -> dict[str, dict[str, Any
     values = clicks.select(*[distinct(name, approximate=approximate) for name in names]).collect()[0]
     quantiles = clicks.approxQuantile(COUNTS, list(LEVELS), RANK_ERROR)
     found: dict[str, dict[str, Any]] = {
-        name: {
-            "count": counts[name],
-            "missing": counts["rows"] - counts[name],
-            "distinct": values[f"{name}_distinct"],
-        }
+        name: {"count": counts[name], "missing": counts["rows"] - counts[name], "distinct": values[f"{name}_distinct"]}
         for name in names
     }
     for name, of_column in zip(COUNTS, quantiles, strict=True):

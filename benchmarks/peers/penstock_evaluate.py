@@ -28,11 +28,7 @@ class Scans(Progress):
         yield Track()
 
 
-ASKED: dict[str, Mapping[str, tuple[str, ...] | None]] = {
-    "": METRICS,
-    "all": dict.fromkeys(METRICS),
-    "shared": SHARED,
-}
+ASKED: dict[str, Mapping[str, tuple[str, ...] | None]] = {"": METRICS, "all": dict.fromkeys(METRICS), "shared": SHARED}
 FRAGMENT_BYTES = 2**26  # three fragments of lists at a time, and what is made of them, in less than 1 GiB
 EVALUATORS: dict[str, Callable[..., Evaluator]] = {
     "binary": st.BinaryClassificationEvaluator,

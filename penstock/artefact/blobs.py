@@ -115,8 +115,4 @@ def _check_skops(data: bytes) -> None:
         need("schema.json" in archive.namelist(), "it has no schema.json")
 
 
-_CHECKS: dict[str, Callable[[bytes], None]] = {
-    SAFETENSORS: _check_safetensors,
-    SKOPS: _check_skops,
-    ONNX: check_onnx,
-}
+_CHECKS: dict[str, Callable[[bytes], None]] = {SAFETENSORS: _check_safetensors, SKOPS: _check_skops, ONNX: check_onnx}

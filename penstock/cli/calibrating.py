@@ -120,12 +120,7 @@ def _row(model: "ScalingModel", run: "Run") -> dict[str, Any]:
 
     observed = RunObservation.of(run)
     predicted = model.predict(observed.fragments, workers=observed.workers).seconds - model.start
-    return {
-        "rows": run.info["rows"],
-        "workers": observed.workers,
-        "seconds": run.seconds,
-        "predicted": predicted,
-    }
+    return {"rows": run.info["rows"], "workers": observed.workers, "seconds": run.seconds, "predicted": predicted}
 
 
 def whole_numbers(name: str, text: str) -> list[int]:

@@ -94,11 +94,7 @@ def serve(request: ServeRequest, progress: "Progress | None" = None) -> ServeRes
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         logger.warning("serving %s at %s", request.model, url)
         config = uvicorn.Config(
-            app,
-            http=PatientProtocol,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=_PATIENCE,
+            app, http=PatientProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=_PATIENCE
         )
         _run(uvicorn.Server(config), listener)
     meters = app.state.meters

@@ -250,10 +250,7 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
 
 
 def _join(
-    name: str,
-    known: tuple[pa.DataType, str],
-    found: tuple[pa.DataType, str],
-    schemas: Sequence[tuple[str, pa.Schema]],
+    name: str, known: tuple[pa.DataType, str], found: tuple[pa.DataType, str], schemas: Sequence[tuple[str, pa.Schema]]
 ) -> tuple[pa.DataType, str]:
     kind = widen(known[0], found[0])
     if kind is None:

@@ -9,13 +9,7 @@ from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import Probe
 from penstock.io.fragments import Fragment
 from penstock.statistics.base import State
-from penstock.statistics.distinct.partitionable import (
-    Absent,
-    Partitionable,
-    as_partitionable,
-    pad,
-    present,
-)
+from penstock.statistics.distinct.partitionable import Absent, Partitionable, as_partitionable, pad, present
 
 Summary = tuple[list[list[State]], RowLog]
 """The states of each probe, and what became of the rows. The log, and what is whole, is in the first part alone."""

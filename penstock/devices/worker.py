@@ -110,10 +110,7 @@ def use(kind: str) -> Device:
 
 
 def for_spark_task(
-    resources: Mapping[str, Sequence[str]],
-    environ: Mapping[str, str],
-    partition_id: int,
-    device_count: int,
+    resources: Mapping[str, Sequence[str]], environ: Mapping[str, str], partition_id: int, device_count: int
 ) -> int:
     """Return the number of the GPU that belongs to a Spark task, as `choose` counts them.
 

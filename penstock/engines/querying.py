@@ -111,11 +111,7 @@ class QueryEngine(ABC):
         """Run the query and write its rows to a new folder: files that are in order by their names."""
 
     def window(
-        self,
-        frame: nw.LazyFrame,
-        columns: Mapping[str, nw.Expr],
-        partition_by: Sequence[str],
-        order_by: Sequence[str],
+        self, frame: nw.LazyFrame, columns: Mapping[str, nw.Expr], partition_by: Sequence[str], order_by: Sequence[str]
     ) -> nw.LazyFrame:
         """Return the frame with columns computed within each partition, in order."""
         return with_windows(frame, columns, partition_by, order_by)

@@ -13,14 +13,7 @@ import narwhals as nw
 from penstock.core.errors import DataValueError
 from penstock.dataset.relations.operation import Operation, Project, Where
 from penstock.dataset.relations.order import ROW_ORDER, SortKey, columns_of
-from penstock.dataset.relations.relation import (
-    Leaf,
-    Operated,
-    Pending,
-    Relation,
-    RowNumber,
-    settled,
-)
+from penstock.dataset.relations.relation import Leaf, Operated, Pending, Relation, RowNumber, settled
 from penstock.engines.querying import QueryEngine, Rows, conformed, execute, read_staged, stage
 from penstock.frames.overflow import ANONYMOUS
 

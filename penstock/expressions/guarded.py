@@ -47,12 +47,7 @@ _BY_ROW = (ExprKind.COL, ExprKind.LITERAL, ExprKind.ELEMENTWISE, ExprKind.WHEN_T
 
 
 def guarded(
-    expression: nw.Expr,
-    schema: pa.Schema,
-    verb: str,
-    *,
-    nan: frozenset[str] = frozenset(),
-    limited: bool = False,
+    expression: nw.Expr, schema: pa.Schema, verb: str, *, nan: frozenset[str] = frozenset(), limited: bool = False
 ) -> tuple[Term, pa.DataType]:
     """Return an expression over the columns of a schema, with what keeps it from going wrong in silence, and its type.
 

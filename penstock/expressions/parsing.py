@@ -68,10 +68,7 @@ def check_operands(operands: Iterable[Operand], empty: nw.DataFrame, what: str, 
     for operand in operands:
         dtype = type_of(operand, empty, stage)
         if not operand.fits(dtype):
-            raise SchemaError(
-                f"{operand.text!r} is {dtype}, expected a {operand.kind}, in the {what}",
-                stage=stage,
-            )
+            raise SchemaError(f"{operand.text!r} is {dtype}, expected a {operand.kind}, in the {what}", stage=stage)
 
 
 def type_of(operand: Operand, empty: nw.DataFrame, stage: str | None) -> nw.dtypes.DType:

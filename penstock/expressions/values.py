@@ -38,8 +38,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "upper": Function(("string",), lambda text: text.str.to_uppercase()),
     "strip": Function(("string",), lambda text: text.str.strip_chars()),
     "replace": Function(
-        ("string", "text", "text"),
-        lambda text, old, new: text.str.replace_all(old, new, literal=True) if old else text,
+        ("string", "text", "text"), lambda text, old, new: text.str.replace_all(old, new, literal=True) if old else text
     ),
     "contains": Function(("string", "text"), lambda text, part: text.str.contains(part, literal=True)),
     "startswith": Function(("string", "text"), lambda text, part: text.str.starts_with(part)),

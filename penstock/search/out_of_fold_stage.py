@@ -95,10 +95,7 @@ class OutOfFoldStage(ABC):
     """
 
     def __init__(
-        self,
-        pipeline: Pipeline | OutOfFoldStage,
-        folds: int | Mapping[str, Any] | Folds,
-        options: SpmdOptions | None,
+        self, pipeline: Pipeline | OutOfFoldStage, folds: int | Mapping[str, Any] | Folds, options: SpmdOptions | None
     ) -> None:
         if not isinstance(pipeline, Pipeline | OutOfFoldStage):
             raise ConfigError(f"{type(self).__name__} takes a Pipeline, found {class_name(pipeline)}")

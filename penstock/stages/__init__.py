@@ -79,9 +79,7 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.schema.rename import Rename as Rename
     from penstock.stages.preprocessing.schema.select import Drop as Drop
     from penstock.stages.preprocessing.schema.select import Select as Select
-    from penstock.stages.preprocessing.selection.correlation_selector import (
-        CorrelationSelector as CorrelationSelector,
-    )
+    from penstock.stages.preprocessing.selection.correlation_selector import CorrelationSelector as CorrelationSelector
     from penstock.stages.preprocessing.selection.psi_selector import PSISelector as PSISelector
     from penstock.stages.preprocessing.selection.stepwise_selector import StepwiseSelector as StepwiseSelector
     from penstock.stages.preprocessing.selection.univariate_feature_selector import (

@@ -70,8 +70,7 @@ def module_factory(name: str) -> Factory:
             importlib.import_module(_BUILT_IN[name])
         except ImportError as error:
             raise MissingExtraError(
-                f"module {name!r} needs PyTorch, which cannot be imported: {error}",
-                hint=how_to_install("torch"),
+                f"module {name!r} needs PyTorch, which cannot be imported: {error}", hint=how_to_install("torch")
             ) from error
     return _FACTORIES.lookup(name, _BUILT_IN)
 

@@ -112,11 +112,7 @@ class ClassIndices(Statistic):
         rows, invalid = valid_rows(frame, self._checks(frame.schema[self.columns[0]].is_float()))
         if self.weighted:
             rows = rows.filter(nw.col(self.columns[-1]) > 0)
-        return {
-            "invalid": invalid,
-            "faults": faults,
-            "table": self._summed(rows.head(0) if any(faults) else rows),
-        }
+        return {"invalid": invalid, "faults": faults, "table": self._summed(rows.head(0) if any(faults) else rows)}
 
     def _summed(self, rows: nw.DataFrame[Any]) -> pa.Table:
         weight = numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))

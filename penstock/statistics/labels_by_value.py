@@ -63,10 +63,7 @@ class LabelsByValue(PredictionStatistic):
 
     @property
     def _checks(self) -> ColumnRules:
-        return (
-            *rules_for(self.columns, "null", "infinite", "too_large"),
-            *rules_for(self.columns[2:], "negative"),
-        )
+        return (*rules_for(self.columns, "null", "infinite", "too_large"), *rules_for(self.columns[2:], "negative"))
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of the valid rows of one partition, and how many rows break which rule.

@@ -14,17 +14,7 @@ from penstock.frames import Kind
 from penstock.stages.base import Stage
 from penstock.stages.registry import discover
 from penstock.testing.cases import aside, cases_for, encodes
-from penstock.testing.checks import (
-    frames,
-    hostile,
-    parameters,
-    partitions,
-    plans,
-    refitting,
-    states,
-    training,
-    vectors,
-)
+from penstock.testing.checks import frames, hostile, parameters, partitions, plans, refitting, states, training, vectors
 from penstock.testing.examples import library_examples
 from penstock.testing.oracles import Oracle, check_oracle
 
@@ -45,11 +35,7 @@ _IN_PROCESS = (
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,
 )
-_ON_ENGINES: tuple[Function, ...] = (
-    hostile.check_ordinary_works,
-    hostile.check_no_rows,
-    states.check_scores_elsewhere,
-)
+_ON_ENGINES: tuple[Function, ...] = (hostile.check_ordinary_works, hostile.check_no_rows, states.check_scores_elsewhere)
 _OF_CASES = (hostile.check_survives, partitions.check_engines_agree, partitions.check_any_partitioning)
 _OF_INFINITY = ("infinite", "infinite_later")
 _TELLING = (

@@ -232,11 +232,7 @@ class Relations:
         return pivot(cast("Dataset", self), on, index, values, aggregate_function, on_values)
 
     def rolling(
-        self,
-        window: int | datetime.timedelta,
-        *,
-        order_by: str | Sequence[str],
-        by: str | Sequence[str] = (),
+        self, window: int | datetime.timedelta, *, order_by: str | Sequence[str], by: str | Sequence[str] = ()
     ) -> RollingDataset:
         """Return the rows with the windows before them, for ``agg``, which adds columns. Nothing is read; see `join`.
 

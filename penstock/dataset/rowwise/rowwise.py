@@ -100,11 +100,7 @@ class RowWise:
         return data.with_step(checked_names(columns, data.schema))
 
     def cast(
-        self,
-        types: Mapping[str, str | pa.DataType],
-        *,
-        errors: str = "raise",
-        formats: Mapping[str, str] | None = None,
+        self, types: Mapping[str, str | pa.DataType], *, errors: str = "raise", formats: Mapping[str, str] | None = None
     ) -> Dataset:
         """Return the dataset with columns in other types; no value is changed by it unnoticed.
 

@@ -32,11 +32,7 @@ class CachingStates:
     """The part of a dataset that says where states of its fragments are kept."""
 
     def cache_states(
-        self,
-        location: str | Path,
-        *,
-        max_bytes: int | str = "10 GiB",
-        storage_options: Mapping[str, Any] | None = None,
+        self, location: str | Path, *, max_bytes: int | str = "10 GiB", storage_options: Mapping[str, Any] | None = None
     ) -> Dataset:
         """Return the dataset, of which every scan keeps what it has gathered of each fragment, and reads the rest.
 

@@ -114,11 +114,7 @@ class DaskQueries(QueryEngine):
             tasks.complete(future)
 
     def window(
-        self,
-        frame: nw.LazyFrame,
-        columns: Mapping[str, nw.Expr],
-        partition_by: Sequence[str],
-        order_by: Sequence[str],
+        self, frame: nw.LazyFrame, columns: Mapping[str, nw.Expr], partition_by: Sequence[str], order_by: Sequence[str]
     ) -> nw.LazyFrame:
         """Bring the rows of each key together, and leave the window to Polars: Dask has none with an order."""
         native = frame.to_native()

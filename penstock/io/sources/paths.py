@@ -185,7 +185,7 @@ def _check_selection(selection: _Selection, suffixes: tuple[str, ...]) -> None:
         root = selection.folders.show(selection.root)
         warn(
             f"{len(listed) - len(left)} of the {len(listed)} files of {root} are read, as"
-            f" {shorten(sorted(selection.patterns), 3)} selects no more: not {shorten(left, 3)}",
+            f" {shorten(sorted(selection.patterns), 3)} selects no more: not {shorten(left, 3)}"
         )
 
 
@@ -331,7 +331,7 @@ def _report_unread(root: str, suffixes: tuple[str, ...], others: Iterable[str], 
         endings = ", ".join(suffixes)
         warn(
             f"{root} holds {len(unread)} file(s) or link(s) that are not read: {shorten(unread, _SHOWN)}."
-            + (f" Read are files that end in {endings}" if endings else ""),
+            + (f" Read are files that end in {endings}" if endings else "")
         )
 
 

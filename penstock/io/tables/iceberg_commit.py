@@ -12,12 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock import frames
-from penstock.core.errors import (
-    CommitConflictError,
-    ConfigError,
-    OutputExistsError,
-    SchemaDriftError,
-)
+from penstock.core.errors import CommitConflictError, ConfigError, OutputExistsError, SchemaDriftError
 from penstock.core.extras import importing
 from penstock.core.schemas import canonical
 from penstock.io.sinks.files import FileEntry

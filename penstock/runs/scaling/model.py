@@ -122,12 +122,7 @@ class ScalingModel:
         return replace(model, spread=max(LEAST_SPREAD, model._spread_of(observed)))
 
     def predict(
-        self,
-        rows: int | Sequence[int],
-        *,
-        workers: int | None = None,
-        speed: float = 1.0,
-        level: float = 0.95,
+        self, rows: int | Sequence[int], *, workers: int | None = None, speed: float = 1.0, level: float = 0.95
     ) -> Prediction:
         """Return what a run takes.
 

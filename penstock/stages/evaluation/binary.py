@@ -19,11 +19,7 @@ from penstock.statistics.evaluation.calibration import Calibration, Probabilitie
 from penstock.statistics.evaluation.curves import Curve
 from penstock.statistics.vectors import element_types
 
-_OF_CURVE = {
-    "areaUnderROC": ("area_under_roc", "roc"),
-    "areaUnderPR": ("area_under_pr", "pr"),
-    "ks": ("ks", "gains"),
-}
+_OF_CURVE = {"areaUnderROC": ("area_under_roc", "roc"), "areaUnderPR": ("area_under_pr", "pr"), "ks": ("ks", "gains")}
 """By metric: its property of `Curve`, after which its bound is named, and its table."""
 _OF_PROBABILITY = ("logLoss", "brierScore", "expectedCalibrationError")
 _OPTIONAL = "probability"

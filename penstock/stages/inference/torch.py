@@ -138,7 +138,5 @@ class TorchInference(CarriesModule, Inference):
             import torch  # noqa: F401
 
 
-_GRAPH = Fields(
-    {"input": Text(), "takes": ListOf(Maybe(Integer())), "nodes": ListOf(Anything()), "output": Text()},
-)
+_GRAPH = Fields({"input": Text(), "takes": ListOf(Maybe(Integer())), "nodes": ListOf(Anything()), "output": Text()})
 """What `read_program` keeps of a program; each of its nodes is checked before it runs."""

@@ -55,10 +55,7 @@ class Sliced(Grouped):
         self._check(len(parts))
         keys = [frames.to_arrow(part.select(self.by).head(1)) for part in parts]
         empty = frames.to_arrow(frame.select(self.by).head(0))
-        return {
-            "keys": pa.concat_tables(keys) if keys else empty,
-            "states": [self._summarised(part) for part in parts],
-        }
+        return {"keys": pa.concat_tables(keys) if keys else empty, "states": [self._summarised(part) for part in parts]}
 
     def merge(self, states: Sequence[State]) -> State:
         """Merge the slices of one key; raises as `summarise` does."""

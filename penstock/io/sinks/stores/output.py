@@ -193,12 +193,7 @@ class StoreDirectory(StoreOutput, ManifestCommitter):
     is_file = False
 
     def __init__(
-        self,
-        target: str,
-        *,
-        overwrite: bool = False,
-        run_id: str,
-        storage_options: Mapping[str, Any] | None = None,
+        self, target: str, *, overwrite: bool = False, run_id: str, storage_options: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(target, run_id=run_id, storage_options=storage_options)
         self.overwrite = overwrite

@@ -98,10 +98,7 @@ class Winsorizer(OutlierStage, ColumnStage):
         """Return the bounds of a column within what its type holds; those of float32 may be beyond it."""
         largest = float(np.finfo(self.output_type(kind).to_pandas_dtype()).max)
         lower, upper = (fitted[side].get(name) for side in ("lower", "upper"))
-        return (
-            None if lower is None else max(lower, -largest),
-            None if upper is None else min(upper, largest),
-        )
+        return (None if lower is None else max(lower, -largest), None if upper is None else min(upper, largest))
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Cap one value."""

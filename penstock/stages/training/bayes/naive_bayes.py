@@ -190,10 +190,7 @@ class NaiveBayes(Trainer):
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         classes = fitted["classes"].num_rows
-        shapes: dict[str, Shape] = {
-            **self.target.shapes(),
-            "pi": ListOf(Number(), classes),
-        }
+        shapes: dict[str, Shape] = {**self.target.shapes(), "pi": ListOf(Number(), classes)}
         vector = fitted.get("vector")
         numbers = Features(self.inputs(), vector).numbers
         plain = TableOf(dict.fromkeys(numbers, pa.types.is_floating), rows=classes)

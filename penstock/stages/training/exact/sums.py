@@ -70,12 +70,7 @@ class Split:
         return matrices.to_host(np.stack([part.sum(axis=1) for part in self.parts(terms)]))
 
     def by_group(
-        self,
-        groups: Any,
-        values: Any,
-        n_groups: int,
-        room: Any | None = None,
-        before: Any | None = None,
+        self, groups: Any, values: Any, n_groups: int, room: Any | None = None, before: Any | None = None
     ) -> Any:
         """Return the sums of all parts, of shape (count, n_groups, n_sums); those of several ranks may be added.
 

@@ -22,13 +22,7 @@ from penstock.stages.number_columns import with_results
 from penstock.stages.parameter_checks import in_range
 from penstock.stages.training._vector_features import of_index_table
 from penstock.stages.training.linear._least_squares import LeastSquares, Penalty
-from penstock.stages.training.linear._linear_model import (
-    LinearModel,
-    fitted_model,
-    minimum,
-    predicted,
-    predicted_by,
-)
+from penstock.stages.training.linear._linear_model import LinearModel, fitted_model, minimum, predicted, predicted_by
 from penstock.stages.training.linear._linear_vector import VectorLeastSquares
 from penstock.stages.training.linear._sparse_features import SparseFeatures
 from penstock.statistics.base import Statistic

@@ -30,12 +30,7 @@ _FEW, _TIMES = 500, 10
 
 
 def rules(
-    schema: pa.Schema,
-    *,
-    labels: tuple[str, ...],
-    weight: str | None,
-    features: tuple[str, ...],
-    classifies: bool,
+    schema: pa.Schema, *, labels: tuple[str, ...], weight: str | None, features: tuple[str, ...], classifies: bool
 ) -> Iterator[tuple[str, Rule]]:
     """Yield columns, each with a rule that its values keep.
 

@@ -157,12 +157,7 @@ def _cache_folder(external_memory: bool) -> Iterator[str | None]:
 
 
 def _train(
-    rank: Rank,
-    convert: ToBatch,
-    settings: Mapping[str, Any],
-    folder: str | None,
-    rounds: range,
-    patience: int | None,
+    rank: Rank, convert: ToBatch, settings: Mapping[str, Any], folder: str | None, rounds: range, patience: int | None
 ) -> tuple[xgb.Booster, _Course, Mapping[str, int]]:
     """Return the booster, how it went, and what `_float32` found.
 

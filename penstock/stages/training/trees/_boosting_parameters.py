@@ -31,9 +31,7 @@ def check_names(stage: str, names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise ConfigError(
-                f"XGBoost has no parameter {name!r}.{did_you_mean(name, known)}",
-                hint=_DOCUMENTED,
-                stage=stage,
+                f"XGBoost has no parameter {name!r}.{did_you_mean(name, known)}", hint=_DOCUMENTED, stage=stage
             )
 
 
