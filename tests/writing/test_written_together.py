@@ -68,7 +68,7 @@ def test_rows_wait_in_bounded_memory(dealt, local, tmp_path, monkeypatch):
 def test_rows_that_are_larger_than_planned_do_not_wait(local, tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "_WAITING_BYTES", 5_000)
     long = pa.table({"day": [row % 2 for row in range(64)], "text": [f"{row:05d}" * 200 for row in range(64)]})
-    data = local.from_arrow(long, fragment_bytes=2 * 36)  # two rows, which take 2 kB
+    data = local.from_arrow(long, fragment_bytes=2 * 1020)  # two rows
     data.write(tmp_path / "out", partition_by="day")
     assert (len(data.fragments), set(files(tmp_path / "out").values())) == (32, {3, 1})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -14,7 +14,7 @@ from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import declared
 from penstock.core.several import settle_several
 from penstock.devices import Device
-from penstock.io.fragments import FRAGMENT_BYTES, Fragment, fragment_bytes_on
+from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, fragment_bytes_on, pack, row_bytes
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.bad_records import check_limit
 from penstock.io.sources.base import Source
@@ -163,6 +163,16 @@ class Format(ABC, Generic[Options]):
     def fragment_bytes(self, device: Device) -> int:
         """Return the memory that the rows of one fragment take, about, where none is asked for."""
         return fragment_bytes_on(device)
+
+    def pack(
+        self,
+        pieces: Iterable[Piece],
+        schema: pa.Schema,
+        options: ReadOptions,
+        lengths: Mapping[str, float] | None = None,
+    ) -> tuple[Fragment, ...]:
+        """Return pieces, in their order, put together to fragments of about `fragment_bytes`; see `row_bytes`."""
+        return pack(pieces, row_bytes(schema, lengths), options.fragment_bytes)
 
     def read_options(self, options: Mapping[str, Any]) -> Options:
         """Return the options of a read.

@@ -14,7 +14,7 @@ from penstock.core.names import without_index
 from penstock.core.scheduler import Scheduler, map_all
 from penstock.core.schemas import canonical, canonical_type, shorten, unify, widen
 from penstock.io.formats.base import Format, Options, TableOptions
-from penstock.io.fragments import Fragment, Piece, pack, row_bytes
+from penstock.io.fragments import Fragment, Piece
 from penstock.io.sources.columnar import ColumnarSource, Footer
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.hive import with_keys
@@ -69,8 +69,8 @@ class Columnar(Format[Options], Generic[Options]):
         pieces = [piece for footer in footers for piece in _pieces(footer, schema)]
         schema = with_keys(schema, files)
         # Of the first file alone: files that are added after it leave the fragments of the others as they are.
-        width = row_bytes(schema, self.mean_lengths(storage, files[0]))
-        return self.source(schema, storage, footers, options), pack(pieces, width, options.fragment_bytes)
+        lengths = self.mean_lengths(storage, files[0])
+        return self.source(schema, storage, footers, options), self.pack(pieces, schema, options, lengths)
 
     def _schema(self, footers: Sequence[Footer], options: TableOptions) -> pa.Schema:
         """Return the declared schema, or that of all files together; they have to agree with it."""

@@ -17,7 +17,7 @@ from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import canonical, canonical_type, check_type
 from penstock.frames import matrices
 from penstock.io.formats.base import Format, Options
-from penstock.io.fragments import Fragment, Piece, pack, row_bytes
+from penstock.io.fragments import Fragment, Piece, row_bytes
 from penstock.io.sources.columnar import Footer
 from penstock.io.sources.files import InputFile, Storage, corrupt
 from penstock.io.sources.parquet import ParquetSource, read_footer
@@ -69,8 +69,7 @@ class TableFormat(Format[Options]):
             check_type(field.name, field.type, version.path)
         most = max(1, options.fragment_bytes // row_bytes(schema))
         pieces = [piece for file in files for piece in file.pieces(most)] or [TablePiece(version.path, 0, 0)]
-        fragments = pack(pieces, row_bytes(schema), options.fragment_bytes)
-        return TableSource(schema, table_storage, version.columns()), fragments
+        return TableSource(schema, table_storage, version.columns()), self.pack(pieces, schema, options)
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: Options

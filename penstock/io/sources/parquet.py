@@ -10,7 +10,7 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +49,7 @@ def read_footer(storage: Storage, file: InputFile) -> Footer:
     return Footer(file, schema, groups, int96)
 
 
-_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}
+_WIDTHS: Mapping[str, float] = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 
 
 def mean_lengths(storage: Storage, file: InputFile) -> dict[str, float]:
@@ -63,9 +63,10 @@ def mean_lengths(storage: Storage, file: InputFile) -> dict[str, float]:
     group = metadata.row_group(0)
     for chunk in map(group.column, range(group.num_columns)):
         name = chunk.path_in_schema.partition(".")[0]
-        ends = chunk.statistics if chunk.is_stats_set and chunk.statistics.has_min_max else None
-        texts = [end for end in (ends.min, ends.max) if isinstance(end, str | bytes)] if ends else []
-        width = sum(map(len, texts)) / len(texts) if texts else _WIDTHS.get(chunk.physical_type, 0)
+        width = _WIDTHS.get(chunk.physical_type, 0)
+        if not width and chunk.is_stats_set and (ends := chunk.statistics).has_min_max:
+            texts = [end for end in (ends.min, ends.max) if isinstance(end, str | bytes)]
+            width = sum(map(len, texts)) / max(1, len(texts))
         size = max(chunk.total_uncompressed_size, chunk.num_values * width)
         lengths[name] = lengths.get(name, 0.0) + size / max(1, group.num_rows)
     return lengths
