@@ -65,8 +65,7 @@ def mean_lengths(storage: Storage, file: InputFile) -> dict[str, float]:
         name = chunk.path_in_schema.partition(".")[0]
         width = _WIDTHS.get(chunk.physical_type, 0)
         if not width and chunk.is_stats_set and (ends := chunk.statistics).has_min_max:
-            texts = [end for end in (ends.min, ends.max) if isinstance(end, str | bytes)]
-            width = sum(map(len, texts)) / max(1, len(texts))
+            width = (len(ends.min_raw) + len(ends.max_raw)) / 2  # as bytes: what is cut may be no text
         size = max(chunk.total_uncompressed_size, chunk.num_values * width)
         lengths[name] = lengths.get(name, 0.0) + size / max(1, group.num_rows)
     return lengths
