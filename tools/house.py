@@ -22,7 +22,7 @@ LIMITS = {
     "cycles of packages": 0,
     "public class names that occur twice": 0,
     "lines of the longest module": 400,
-    "lines of code": 77_944,
+    "lines of code": 77_946,
     "classes in the chain of a stage": 5,
     "public members of Stage": 15,
     "public members of Statistic": 4,

@@ -63,14 +63,14 @@ class ReadTask:
         devices.use(self.kind)
 
         subset, columns = self.plan()
-        divisible = not any(step.makes_rows for step in subset)
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
             def rows(part: Fragment, log: RowLog) -> nw.DataFrame:
                 frame = self.reader.read_accounted(part, list(dict.fromkeys((*columns, *extra))), self.kind, log)
                 return steps.run(subset, frame, log)
 
-            frame = frames.concat(in_memory(fragment, rows, log, divisible=divisible))
+            made = in_parts(fragment, rows, log, lambda: not any(step.makes_rows for step in subset))
+            frame = frames.concat(made)
             log.kept += len(frame)
             count("rows_out", len(frame))
             try:
@@ -97,20 +97,22 @@ def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T],
         raise steps.placed(error, fragment) from error.__cause__
 
 
-def in_memory(fragment: Fragment, work: Callable[[Fragment, RowLog], T], log: RowLog, *, divisible: bool) -> list[T]:
+def in_parts(
+    fragment: Fragment, work: Callable[[Fragment, RowLog], T], log: RowLog, divisible: Callable[[], bool]
+) -> list[T]:
     """Return what `work` makes of a fragment, or of its parts where memory does not suffice for the whole."""
     own = RowLog()
     try:
         made = work(fragment, own)
     except Exception as error:
-        parts = halves(fragment) if divisible and is_out_of_memory(error) else []
+        parts = halves(fragment) if is_out_of_memory(error) and divisible() else []
         if len(parts) < 2:
             raise
         logger.warning("%s do not fit in memory (%s), and are worked on in two parts", size_of(fragment), error)
     else:
         log.repeat(own)
         return [made]
-    return [each for part in parts for each in in_memory(part, work, log, divisible=True)]
+    return [each for part in parts for each in in_parts(part, work, log, divisible)]
 
 
 def in_order(columns: Iterable[str], reader: Reader) -> tuple[str, ...]:
@@ -172,13 +174,14 @@ class SummariseTask:
         return states, log
 
     def _attempt(self, fragment: Fragment, log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
-        statistics = [each for probe in self.probes for each in probe.statistics]
-        # Slices of parts are those of the whole only where no step before has left a row out.
-        aligned = all(step.keeps_rows for before in self.plan()[0] for step in before)
-        divisible = aligned and all(merges_slices(statistic) for statistic in statistics)
-        parts = in_memory(fragment, partial(self._slices, fragment, extra), log, divisible=divisible)
+        parts = in_parts(fragment, partial(self._slices, fragment, extra), log, self._is_divisible)
         slices = [states for part in parts for states in part]
         return slices[0] if len(slices) == 1 else self.merge([(states, RowLog()) for states in slices])[0]
+
+    def _is_divisible(self) -> bool:
+        # Slices of parts are those of the whole only where no step before has left a row out.
+        aligned = all(step.keeps_rows for before in self.plan()[0] for step in before)
+        return aligned and all(merges_slices(statistic) for probe in self.probes for statistic in probe.statistics)
 
     def _slices(
         self, whole: Fragment, extra: tuple[str, ...], fragment: Fragment, log: RowLog
