@@ -19,7 +19,7 @@ from penstock import stages as st
 from penstock.frames import cudf
 from penstock.stages.preprocessing.scaling.affine import Affine, along_rows, between
 from penstock.statistics import Extremes
-from penstock.statistics.labels import class_places
+from penstock.statistics.labels import class_codes
 from penstock.statistics.rules import Rule, count_broken
 
 pytestmark = [pytest.mark.stand_in, pytest.mark.cpu("cuDF is a stand-in")]
@@ -97,11 +97,11 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("case", CLASSES)
-def test_a_label_has_the_place_of_its_class(stand_in, case):
+def test_a_label_has_the_index_of_its_class(stand_in, case):
     labels, classes, expected = CLASSES[case]
     table = pa.table({"label": pa.array(labels)})
-    assert class_places(frames.from_arrow(table), "label", classes).tolist() == expected
-    assert class_places(on_gpu(table), "label", classes).tolist() == expected
+    assert class_codes(frames.from_arrow(table), "label", classes).tolist() == expected
+    assert class_codes(on_gpu(table), "label", classes).tolist() == expected
 
 
 def assert_same_rows(table: pa.Table, condition: nw.Expr) -> None:

@@ -167,7 +167,7 @@ ALLOWED = (
     Allowed("statistics/labels.py:coded_there", "to_arrow", of_outputs, each_fragment),
     Allowed("statistics/labels.py:coded_there", "from_arrow", of_outputs, each_fragment),
     Allowed("statistics/labels.py:coded_there", "to_device", of_outputs, each_fragment),
-    Allowed("statistics/labels.py:class_places", "to_device", of_outputs, each_fragment),
+    Allowed("statistics/labels.py:class_codes", "to_device", of_outputs, each_fragment),
     Allowed("stages/classes.py:label_codes", "__bool__", once, each_fragment),
     Allowed("statistics/quantiles.py:_packed", "to_host", of_distinct, each_fragment),
     Allowed("statistics/quantiles.py:_coin", "__int__", once, each_level),

@@ -87,7 +87,7 @@ def split_names(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions:
-    """What a job is told that trains.
+    """Options of the ranks of a training.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class RankOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionOptions:
-    """What a fit is predicted on, and from.
+    """Options of the prediction of a fit.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def fused(formula: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def magnitudes(values: Any) -> list[float]:
-    """Return the largest magnitude in each column of what `features` gives; 0 where no value is known.
+    """Return the largest magnitude in each column of a matrix or a frame of Polars; 0 where no value is known.
 
     Examples
     --------

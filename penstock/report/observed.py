@@ -1,4 +1,4 @@
-"""Predictions beside observations: calibration of probabilities, and residuals of a regression.
+"""Predictions against observations: calibration of probabilities, and residuals of a regression.
 
 A residual is a label less its prediction.
 """

@@ -24,7 +24,7 @@ from penstock.statistics.base import Statistic
 from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.distinct.value_counts import ValueCounts
-from penstock.statistics.labels import are_exact, class_places
+from penstock.statistics.labels import are_exact, class_codes
 from penstock.statistics.rules import Rule, count_broken, refuse
 from penstock.statistics.weighed_values import WeighedValues
 
@@ -259,7 +259,7 @@ def classes_of(learned: Fitted) -> tuple[Any, ...] | None:
 
 
 def label_codes(frame: nw.DataFrame, label: str, classes: tuple[Any, ...]) -> Any:
-    """Return the places of labels among the classes of a model, float64 where the frame is.
+    """Return the codes of labels, indices of the classes of a model, as a float64 array on the device of the frame.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def label_codes(frame: nw.DataFrame, label: str, classes: tuple[Any, ...]) -> An
     >>> label_codes(frames.from_arrow(pa.table({"label": ["b", "a"]})), "label", ("a", "b")).tolist()
     [1.0, 0.0]
     """
-    codes = class_places(frame, label, classes)
+    codes = class_codes(frame, label, classes)
     if (codes == len(classes)).any():
         among = Rule("not_a_class" if are_exact(classes) else "not_in", classes)
         checks = [(label, Rule("null")), (label, among)]

@@ -69,14 +69,14 @@ def are_exact(classes: Sequence[Any]) -> bool:
     return all(isinstance(value, str) or abs(value) < 2**53 for value in classes)
 
 
-def class_places(rows: nw.DataFrame[Any], name: str, classes: tuple[Any, ...]) -> Any:
-    """Return the place of each label among classes, float64 where the rows are.
+def class_codes(rows: nw.DataFrame[Any], name: str, classes: tuple[Any, ...]) -> Any:
+    """Return the code of each label, the index of its class, as a float64 array on the device of the rows.
 
-    A label that is no class, or null, gets the number of classes.
+    The code of null, and of a label that is no class, is the number of classes.
 
     Examples
     --------
-    >>> class_places(frames.from_arrow(pa.table({"label": [3, 1, 2, None]})), "label", (1, 3)).tolist()
+    >>> class_codes(frames.from_arrow(pa.table({"label": [3, 1, 2, None]})), "label", (1, 3)).tolist()
     [1.0, 0.0, 2.0, 2.0]
     """
     none = len(classes)

@@ -104,7 +104,8 @@ class Moments(ColumnStatistic):
 
 
 def _states_of_slices(series: nw.Series[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the states of a column's slices of `SLICE_ROWS` rows, whose numbers stay in the processor's cache."""
+    """Yield the states of the slices of a column, `SLICE_ROWS` rows each."""
+    # The numbers of a slice stay in the processor's cache for all of its sums.
     column, buffer = nw.to_native(series.cast(nw.Float64)), np.empty(SLICE_ROWS)
     known = column.is_not_null() if column.null_count() else None  # once: a call of Polars takes as long as a slice
     for first in range(0, len(column), SLICE_ROWS):

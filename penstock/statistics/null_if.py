@@ -38,7 +38,7 @@ class NullIf(ColumnStatistic):
 
     @property
     def merges_slices(self) -> bool:
-        """Whether the other does."""
+        """Whether slices of the wrapped statistic do."""
         return merges_slices(self.statistic)
 
     @classmethod

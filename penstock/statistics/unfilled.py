@@ -61,7 +61,7 @@ class Unfilled(ColumnStatistic):
 
     @property
     def merges_slices(self) -> bool:
-        """Whether the other does."""
+        """Whether slices of the wrapped statistic do."""
         return merges_slices(self.statistic)
 
     @classmethod

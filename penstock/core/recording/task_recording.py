@@ -1,4 +1,4 @@
-"""Measured tasks: tickets, records of what is done inside, and tasks with a record beside each result."""
+"""Measured tasks: tickets, records of their work, and results with the records of their tasks."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class RecordedTask:
 
 @dataclass(frozen=True)
 class RecordedWork:
-    """Does the same for work whose result is in parts: the record of a task is beside the first of them."""
+    """Recorded work with a result in parts, the record of a task with its first part."""
 
     work: Any
     ticket: Ticket

@@ -1,4 +1,4 @@
-"""Bins and known values of a profile, chosen of a reference and kept, and counts of columns as plain values."""
+"""Bins and known values of a profile, and counts of columns as plain values."""
 
 from __future__ import annotations
 

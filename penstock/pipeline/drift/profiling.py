@@ -1,4 +1,4 @@
-"""Profiles of columns at places among the steps of a dataset, and comparisons with later rows by the same counts."""
+"""Profiles of columns at positions among the steps of a dataset, and comparisons with later rows."""
 
 from __future__ import annotations
 

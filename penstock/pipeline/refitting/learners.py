@@ -1,4 +1,4 @@
-"""Stages of a refit: their dependence on what others have learned, trainers with a warm start, and appending.
+"""Stages of a refit: dependence on the states of others, trainers with a warm start, and appending.
 
 What a stage learns anew changes rows that are gone, and so what others have learned from them.
 """

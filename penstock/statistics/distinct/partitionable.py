@@ -65,7 +65,7 @@ class InOnePart(Partitionable):
 
     @property
     def merges_slices(self) -> bool:
-        """Whether the other does."""
+        """Whether slices of the wrapped statistic do."""
         return merges_slices(self.statistic)
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:

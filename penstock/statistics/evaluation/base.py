@@ -12,7 +12,7 @@ from penstock.core.errors import ConfigError
 from penstock.frames.blocks import block, fits_block
 from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import Statistic
-from penstock.statistics.labels import class_places
+from penstock.statistics.labels import class_codes
 from penstock.statistics.rules import ColumnRules, Rule
 
 
@@ -56,7 +56,7 @@ class PredictionStatistic(Statistic):
     def label(self, rows: nw.DataFrame[Any]) -> Any:
         """Return the labels of rows without nulls as float64 where they are, as places where classes are known."""
         name = self.columns[1]
-        return device_numbers(rows, name) if self.classes is None else class_places(rows, name, self.classes)
+        return device_numbers(rows, name) if self.classes is None else class_codes(rows, name, self.classes)
 
     def of_two(self, label: str) -> ColumnRules:
         """Return the rules that labels of two classes keep."""
